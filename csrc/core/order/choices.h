@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random choices about one sample (docs/format.md section 5, "Choices about a sample"):
+// pure functions of (seed, epoch, source index, view, occurrence, operation).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "base/philox.h"
+
+namespace dts {
+
+struct ChoiceKey {
+  std::uint64_t seed = 0;
+  std::uint32_t epoch = 0;
+  std::uint64_t index = 0;       // source index, below 2^40
+  std::uint32_t view = 0;        // below 256
+  std::uint32_t occurrence = 0;  // below 65536
+  std::uint32_t op = 0;          // position among the random operations, below 32768
+};
+
+struct Box {
+  std::int64_t top, left, height, width;
+  bool operator==(const Box&) const = default;
+};
+
+Philox4 draw(const ChoiceKey& key, std::uint32_t number);
+bool choose_gate(const ChoiceKey& key, double probability);
+Box choose_resized_crop(const ChoiceKey& key, std::int64_t width, std::int64_t height,
+                        double scale_min, double scale_max, double ratio_min, double ratio_max);
+// top, left of a crop; width and height are the image's after padding.
+std::array<std::int64_t, 2> choose_crop(const ChoiceKey& key, std::int64_t width,
+                                        std::int64_t height, std::int64_t crop_width,
+                                        std::int64_t crop_height);
+
+struct Jitter {
+  std::array<int, 4> order;  // 0 brightness, 1 contrast, 2 saturation, 3 hue
+  std::array<double, 4> factors;
+};
+Jitter choose_jitter(const ChoiceKey& key, const std::array<std::array<double, 2>, 4>& ranges);
+
+std::optional<Box> choose_erasing(const ChoiceKey& key, std::int64_t width, std::int64_t height,
+                                  double probability, double scale_min, double scale_max,
+                                  double ratio_min, double ratio_max);
+
+}  // namespace dts
