@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Opening, closing and describing .dts files. All ops here are stateful (handles).
+#include <cstdio>
+#include <string>
+#include <tuple>
+
+#include "ops/guard.h"
+#include "ops/open_files.h"
+#include "ops/paths.h"
+#include "ops/tensors.h"
+
+namespace dts::ops {
+namespace {
+
+std::string json_number(const char* key, std::uint64_t value) {
+  return "\"" + std::string(key) + "\":" + std::to_string(value);
+}
+
+std::string json_text(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    char escaped[8];
+    if (c == '"' || c == '\\' || static_cast<unsigned char>(c) < 0x20 ||
+        static_cast<unsigned char>(c) >= 0x7F) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned char>(c));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  return out + "\"";
+}
+
+std::string json_float(float value) {
+  char text[32];
+  // A hostile header may hold NaN or infinity, which JSON has no word for.
+  if (!(value - value == 0.0f)) return "null";
+  std::snprintf(text, sizeof text, "%.9g", static_cast<double>(value));
+  return text;
+}
+
+std::string describe_header(const Header& h) {
+  std::string out = "{\"version\":[";
+  for (int i = 0; i < 4; ++i) {
+    out += (i ? "," : "") + std::to_string(h.version[static_cast<std::size_t>(i)]);
+  }
+  out += "],\"dataset_type\":" + json_text(h.dataset_type);
+  out += ",\"color_type\":" + json_text(h.color_type);
+  const std::pair<const char*, std::uint64_t> numbers[] = {
+      {"is_training", h.is_training},
+      {"compress_level", h.compress_level},
+      {"val_set_prep", h.val_set_prep},
+      {"num_classes", h.num_classes},
+      {"image_width", h.image_width},
+      {"image_height", h.image_height},
+      {"num_channels", h.num_channels},
+      {"num_samples", h.num_samples},
+      {"num_volumes", h.num_volumes},
+      {"volume_id", h.volume_id},
+      {"total_blocks", h.total_blocks},
+      {"num_blocks", h.num_blocks},
+      {"total_bytes", h.total_bytes},
+      {"header_bytes", h.header_bytes},
+      {"block_bytes", h.block_bytes},
+      {"block_size", h.block_size},
+      {"block_header_size", h.block_header_size},
+      {"pic_alignment", h.pic_alignment},
+      {"max_pic_area", h.max_pic_area},
+      {"max_pic_per_block", h.max_pic_per_block},
+      {"crc_code", h.crc_code},
+  };
+  for (const auto& [key, value] : numbers) out += "," + json_number(key, value);
+  out += ",\"compression_ratio\":" + json_float(h.compression_ratio);
+  for (const auto& [key, values] : {std::pair{"normalize_mean", h.normalize_mean},
+                                    std::pair{"normalize_std", h.normalize_std}}) {
+    out += ",\"" + std::string(key) + "\":[" + json_float(values[0]) + "," + json_float(values[1]) +
+           "," + json_float(values[2]) + "]";
+  }
+  return out + "}";
+}
+
+std::int64_t file_open(std::string path, bool ignore_sections) {
+  return guarded([&] {
+    OpenOptions options;
+    options.ignore_sections = ignore_sections;
+    return open_files().add(
+        std::make_shared<OpenFile>(DtsFile::open(unescape_path(path), options)));
+  });
+}
+
+void file_close(std::int64_t handle) { open_files().take(handle); }
+
+std::string file_describe(std::int64_t handle) {
+  return guarded([&] {
+    const auto open = open_files().get(handle);
+    const DtsFile& file = open->file();
+    std::string out = "{\"header\":" + describe_header(file.header());
+    out += "," + json_number("file_bytes", file.identity().size);
+    out += "," +
+           json_number("index_room", file.header().has_blocks() ? file.header().index_room() : 0);
+    out += ",\"sections\":[";
+    bool is_first = true;
+    for (const Section& section : file.sections().sections) {
+      out += is_first ? "{" : ",{";
+      is_first = false;
+      out += "\"tag\":" + json_text(section.tag) + "," + json_number("flags", section.flags) + "," +
+             json_number("offset", section.offset) + "," +
+             json_number("stored_bytes", section.stored_bytes) + "," +
+             json_number("raw_bytes", section.raw_bytes) + "," + json_number("crc", section.crc) +
+             "}";
+    }
+    return out + "]}";
+  });
+}
+
+Tensor file_head(std::int64_t handle) {
+  return guarded([&] {
+    const auto open = open_files().get(handle);
+    const ConstByteSpan header = open->file().header_bytes();
+    const auto& table = open->file().sections().bytes;
+    std::vector<std::byte> head(header.begin(), header.end());
+    head.insert(head.end(), table.begin(), table.end());
+    return byte_tensor(head);
+  });
+}
+
+Tensor file_section(std::int64_t handle, std::string tag) {
+  return guarded([&] { return byte_tensor(open_files().get(handle)->file().section(tag)); });
+}
+
+std::tuple<Tensor, Tensor> file_block_table(std::int64_t handle) {
+  return guarded([&] {
+    const auto open = open_files().get(handle);
+    const SampleTable& table = open->file().samples();
+    const auto num_blocks = static_cast<std::int64_t>(table.block_crcs.size());
+    Tensor counts = new_int64(num_blocks);
+    auto* const out = static_cast<std::int64_t*>(counts.data_ptr());
+    for (std::size_t b = 0; b < table.block_crcs.size(); ++b) {
+      out[b] = static_cast<std::int64_t>(table.first_sample[b + 1] - table.first_sample[b]);
+    }
+    return std::tuple{counts, int64_tensor(table.block_crcs)};
+  });
+}
+
+std::tuple<Tensor, Tensor, Tensor> file_sample_table(std::int64_t handle) {
+  return guarded([&] {
+    const auto open = open_files().get(handle);
+    const SampleTable& table = open->file().samples();
+    return std::tuple{int64_tensor(table.offsets), int64_tensor(table.sizes),
+                      int64_tensor(open->file().source_order())};
+  });
+}
+
+Tensor file_labels(std::int64_t handle) {
+  return guarded([&] { return int64_tensor(open_files().get(handle)->file().labels()); });
+}
+
+void file_check_unchanged(std::int64_t handle) {
+  guarded([&] {
+    const auto open = open_files().get(handle);
+    open->file().check_unchanged(open->file().handle());
+  });
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def("file_open(str path, bool ignore_sections) -> int");
+  m.def("file_close(int handle) -> ()");
+  m.def("file_describe(int handle) -> str");
+  m.def("file_head(int handle) -> Tensor");
+  m.def("file_section(int handle, str tag) -> Tensor");
+  m.def("file_block_table(int handle) -> (Tensor num_samples, Tensor crc32)");
+  m.def("file_sample_table(int handle) -> (Tensor offsets, Tensor sizes, Tensor source_index)");
+  m.def("file_labels(int handle) -> Tensor");
+  m.def("file_check_unchanged(int handle) -> ()");
+}
+
+// Ops without tensor arguments have no backend to dispatch on; this key serves all.
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("file_open", TORCH_BOX(&file_open));
+  m.impl("file_close", TORCH_BOX(&file_close));
+  m.impl("file_describe", TORCH_BOX(&file_describe));
+  m.impl("file_head", TORCH_BOX(&file_head));
+  m.impl("file_section", TORCH_BOX(&file_section));
+  m.impl("file_block_table", TORCH_BOX(&file_block_table));
+  m.impl("file_sample_table", TORCH_BOX(&file_sample_table));
+  m.impl("file_labels", TORCH_BOX(&file_labels));
+  m.impl("file_check_unchanged", TORCH_BOX(&file_check_unchanged));
+}
+
+}  // namespace dts::ops

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+// What JPEG headers say, for many files or many samples in memory at once.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "jpeg/codec_info.h"
+#include "jpeg/probe.h"
+#include "ops/guard.h"
+#include "ops/paths.h"
+#include "ops/tensors.h"
+
+namespace dts::ops {
+namespace {
+
+// Most headers end within the first kilobytes; an ICC profile or a thumbnail may push
+// the frame header further out, up to the limit, behind which Pillow is asked instead.
+constexpr std::size_t kFirstProbeBytes = 16384;
+constexpr std::size_t kMaxProbeBytes = std::size_t{64} << 20;
+
+// Row: kind, bytes, width, height, components.
+void probe_file(const std::string& path, std::vector<std::byte>& buffer, std::int64_t* row) {
+  const InputFile file(path);
+  const std::uint64_t file_bytes = file.identity().size;
+  row[1] = static_cast<std::int64_t>(file_bytes);
+  std::uint64_t wanted = kFirstProbeBytes;
+  while (true) {
+    wanted = std::min<std::uint64_t>(wanted, file_bytes);
+    if (buffer.size() < wanted) buffer.resize(wanted);
+    const std::size_t size = file.read_some(0, ByteSpan(buffer).first(wanted));
+    std::uint64_t needed = 0;
+    const auto info = probe_jpeg(ConstByteSpan(buffer).first(size), &needed);
+    if (info) {
+      // Pillow opens 8-bit JPEGs only; what it says of others is its own to say.
+      row[0] = info->precision == 8 ? 1 : 0;
+      row[2] = info->width;
+      row[3] = info->height;
+      row[4] = info->num_components;
+      return;
+    }
+    if (needed <= wanted || needed > kMaxProbeBytes || wanted >= file_bytes) return;
+    wanted = std::max<std::uint64_t>(needed, 2 * wanted);
+  }
+}
+
+Tensor probe_files(Tensor paths) {
+  return guarded([&] {
+    const auto names = split_paths(byte_view(paths, "paths"));
+    const std::int64_t size[2] = {static_cast<std::int64_t>(names.size()), 5};
+    Tensor result = torch::stable::empty({size, 2}, ScalarType::Long);
+    auto* row = static_cast<std::int64_t*>(result.data_ptr());
+    std::vector<std::byte> buffer;
+    for (const std::string& name : names) {
+      std::fill_n(row, 5, 0);
+      try {
+        probe_file(name, buffer, row);
+      } catch (const IoError& error) {
+        row[0] = -error.code;
+      }
+      row += 5;
+    }
+    return result;
+  });
+}
+
+// Row: kind, width, height, complete.
+Tensor scan_samples(Tensor arena, Tensor offsets, Tensor sizes) {
+  const ConstByteSpan bytes = byte_view(arena, "arena");
+  const auto starts = int64_view(offsets, "offsets");
+  const auto lengths = int64_view(sizes, "sizes");
+  check_same_length(starts.size(), "offsets", lengths.size(), "sizes");
+  const std::int64_t size[2] = {static_cast<std::int64_t>(starts.size()), 4};
+  Tensor result = torch::stable::empty({size, 2}, ScalarType::Long);
+  auto* row = static_cast<std::int64_t*>(result.data_ptr());
+  const auto arena_bytes = static_cast<std::int64_t>(bytes.size());
+  for (std::size_t i = 0; i < starts.size(); ++i, row += 4) {
+    if (starts[i] < 0 || lengths[i] < 0 || starts[i] > arena_bytes ||
+        lengths[i] > arena_bytes - starts[i]) {
+      throw OutOfRange("sample " + std::to_string(i) + " (offset " + std::to_string(starts[i]) +
+                       ", " + std::to_string(lengths[i]) + " bytes) lies outside of the arena of " +
+                       std::to_string(arena_bytes) + " bytes");
+    }
+    const ConstByteSpan sample =
+        bytes.subspan(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i]));
+    const auto info = probe_jpeg(sample);
+    row[0] = info ? 1 : 0;
+    row[1] = info ? info->width : 0;
+    row[2] = info ? info->height : 0;
+    row[3] = info && is_complete_jpeg(sample) ? 1 : 0;
+  }
+  return result;
+}
+
+std::string jpeg_library_op() { return jpeg_library(); }
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def("probe_files(Tensor paths) -> Tensor");
+  m.def("scan_samples(Tensor arena, Tensor offsets, Tensor sizes) -> Tensor");
+  m.def("jpeg_library() -> str");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("probe_files", TORCH_BOX(&probe_files));
+  m.impl("scan_samples", TORCH_BOX(&scan_samples));
+  m.impl("jpeg_library", TORCH_BOX(&jpeg_library_op));
+}
+
+}  // namespace dts::ops

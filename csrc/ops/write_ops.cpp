@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writing a .dts file: blocks are built in the caller's arena and written in any order.
+#include <string>
+#include <vector>
+
+#include "format/writer.h"
+#include "ops/guard.h"
+#include "ops/handles.h"
+#include "ops/paths.h"
+#include "ops/tensors.h"
+
+namespace dts::ops {
+namespace {
+
+HandleTable<Writer>& writers() {
+  static HandleTable<Writer> table("writer");
+  return table;
+}
+
+std::uint32_t narrow_u32(std::int64_t value, const char* name) {
+  if (value < 0 || value > 0xFFFFFFFFLL) {
+    throw InvalidArgument(std::string(name) + " is " + std::to_string(value) +
+                          ", expected 0 to 4294967295");
+  }
+  return static_cast<std::uint32_t>(value);
+}
+
+std::int64_t finish_block_op(Tensor arena, std::int64_t level, std::int64_t block_id,
+                             std::int64_t block_header_size, Tensor sizes, Tensor labels) {
+  return guarded([&] {
+    return std::int64_t{finish_block(byte_view(arena, "arena"), narrow_u32(level, "level"),
+                                     narrow_u32(block_id, "block_id"),
+                                     narrow_u32(block_header_size, "block_header_size"),
+                                     int64_view(sizes, "sizes"), int64_view(labels, "labels"))};
+  });
+}
+
+void read_files_into_op(Tensor paths, Tensor offsets, Tensor sizes, Tensor arena) {
+  guarded([&] {
+    const auto names = split_paths(byte_view(paths, "paths"));
+    read_files_into(names, int64_view(offsets, "offsets"), int64_view(sizes, "sizes"),
+                    byte_view(arena, "arena"));
+  });
+}
+
+std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
+                         std::int64_t is_training, std::int64_t num_classes,
+                         std::int64_t num_blocks, std::int64_t block_size,
+                         std::int64_t block_header_size) {
+  return guarded([&] {
+    Header header;
+    header.compress_level = narrow_u32(level, "level");
+    header.is_training = narrow_u32(is_training, "is_training");
+    header.num_classes = narrow_u32(num_classes, "num_classes");
+    header.num_blocks = narrow_u32(num_blocks, "num_blocks");
+    header.block_size = narrow_u32(block_size, "block_size");
+    header.block_header_size = narrow_u32(block_header_size, "block_header_size");
+    return writers().add(std::make_shared<Writer>(unescape_path(path), overwrite, header));
+  });
+}
+
+void writer_write_block(std::int64_t writer, std::int64_t block_id, Tensor arena, std::int64_t crc,
+                        Tensor sizes) {
+  guarded([&] {
+    writers().get(writer)->write_block(narrow_u32(block_id, "block_id"), byte_view(arena, "arena"),
+                                       narrow_u32(crc, "crc"), int64_view(sizes, "sizes"));
+  });
+}
+
+void writer_add_section(std::int64_t writer, std::string tag, Tensor payload, std::int64_t flags,
+                        std::int64_t raw_bytes) {
+  guarded([&] {
+    const auto bytes = byte_view(payload, "payload");
+    writers().get(writer)->add_section(tag, narrow_u32(flags, "flags"),
+                                       std::vector<std::byte>(bytes.begin(), bytes.end()),
+                                       static_cast<std::uint64_t>(raw_bytes));
+  });
+}
+
+// The writer leaves the table when it is done; after a failure it stays, to be aborted.
+void writer_finish(std::int64_t writer, std::int64_t max_pic_area, std::int64_t source_bytes) {
+  guarded([&] {
+    writers().get(writer)->finish(narrow_u32(max_pic_area, "max_pic_area"),
+                                  static_cast<std::uint64_t>(source_bytes));
+    writers().take(writer);
+  });
+}
+
+void writer_abort(std::int64_t writer) { writers().take(writer); }
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def(
+      "finish_block(Tensor(a!) arena, int level, int block_id, int block_header_size, "
+      "Tensor sizes, Tensor labels) -> int");
+  m.def("read_files_into(Tensor paths, Tensor offsets, Tensor sizes, Tensor(a!) arena) -> ()");
+  m.def(
+      "writer_open(str path, bool overwrite, int level, int is_training, int num_classes, "
+      "int num_blocks, int block_size, int block_header_size) -> int");
+  m.def(
+      "writer_write_block(int writer, int block_id, Tensor arena, int crc32, Tensor sizes) -> ()");
+  m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");
+  m.def("writer_finish(int writer, int max_pic_area, int source_bytes) -> ()");
+  m.def("writer_abort(int writer) -> ()");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("finish_block", TORCH_BOX(&finish_block_op));
+  m.impl("read_files_into", TORCH_BOX(&read_files_into_op));
+  m.impl("writer_open", TORCH_BOX(&writer_open));
+  m.impl("writer_write_block", TORCH_BOX(&writer_write_block));
+  m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
+  m.impl("writer_finish", TORCH_BOX(&writer_finish));
+  m.impl("writer_abort", TORCH_BOX(&writer_abort));
+}
+
+}  // namespace dts::ops

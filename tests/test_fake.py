@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every tensor op passes torch's own checks of schema and fake kernel."""
+
+from typing import Any
+
+import pytest
+import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
+
+from torch_dts import _native
+
+SIZES = torch.tensor([5, 2, 6, 9])
+ARENA = torch.zeros(64, dtype=torch.uint8)
+SAMPLES: dict[str, tuple[Any, ...]] = {
+    "block_order": (7, 3, 1),
+    "sample_order": (SIZES, 3, 1, 2, 1, 0),
+    "rank_runs": (SIZES, 3, 1, 2, 3, 1),
+    "scan_samples": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32])),
+}
+
+
+def test_every_tensor_op_has_a_case() -> None:
+    assert set(SAMPLES) == set(_native.TENSOR_OPS)
+
+
+@pytest.mark.parametrize("name", _native.TENSOR_OPS)
+def test_opcheck(name: str) -> None:
+    op = getattr(torch.ops.torch_dts, name).default
+    torch.library.opcheck(op, SAMPLES[name])
+
+
+def test_fake_shapes() -> None:
+    with FakeTensorMode() as mode:
+        ops = torch.ops.torch_dts
+        assert ops.block_order(7, 0, 0).shape == (7,)
+        found = ops.scan_samples(
+            mode.from_tensor(ARENA),
+            mode.from_tensor(torch.zeros(3).long()),
+            mode.from_tensor(torch.zeros(3).long()),
+        )
+        assert found.shape == (3, 4)
+        assert found.dtype == torch.int64

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fake kernels of the tensor ops: result shapes and dtypes without running them.
+
+They let torch.compile and torch.export trace code that calls the ops.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import SymInt, Tensor
+
+import torch_dts._native  # noqa: F401  (the ops must be registered first)
+
+
+def _int64(*shape: int | SymInt) -> Tensor:
+    return torch.empty(shape, dtype=torch.int64)
+
+
+def _block_order(num_blocks: int, seed: int, epoch: int) -> Tensor:
+    return _int64(num_blocks)
+
+
+def _sample_order(
+    block_sizes: Tensor, seed: int, epoch: int, shuffle_window: int, num_replicas: int, rank: int
+) -> Tensor:
+    # the number of samples is in the values of block_sizes
+    return _int64(torch.library.get_ctx().new_dynamic_size())
+
+
+def _rank_runs(
+    block_sizes: Tensor, seed: int, epoch: int, shuffle_window: int, num_replicas: int, rank: int
+) -> Tensor:
+    return _int64(torch.library.get_ctx().new_dynamic_size(), 4)
+
+
+def _scan_samples(arena: Tensor, offsets: Tensor, sizes: Tensor) -> Tensor:
+    return _int64(offsets.shape[0], 4)
+
+
+torch.library.register_fake("torch_dts::block_order", _block_order)
+torch.library.register_fake("torch_dts::sample_order", _sample_order)
+torch.library.register_fake("torch_dts::rank_runs", _rank_runs)
+torch.library.register_fake("torch_dts::scan_samples", _scan_samples)
