@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments of convert(): checked once, before any work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any
+
+MIB = 1 << 20
+BLOCK_SIZE_STEP = 16 * MIB
+BLOCK_SIZE_LIMIT = 4096 * MIB
+
+SPLITS = ("train", "val")
+ORDERS = ("shuffled", "source")
+CHECKS = ("header", "decode", "none")
+ON_ERRORS = ("raise", "skip", "keep")
+
+# What arguments of later versions may hold today, and how that is said.
+_NOW: dict[str, tuple[tuple[Any, ...], str]] = {
+    "encoding": (("jpeg",), "only encoding='jpeg', which keeps each file's bytes"),
+    "max_size": ((None,), "only None: images keep their size"),
+    "restart_interval": (("default", None), "only 'default' or None: bytes are kept as they are"),
+    "num_volumes": ((1,), "only 1: all samples go into one file"),
+    "volume": ((None,), "only None: all samples go into one file"),
+    "resume": ((False,), "only False: a stopped conversion starts again"),
+    "compat": ((False,), "only False"),
+    "min_blocks": ((None,), "only None: as many blocks as the samples need"),
+    "metadata": (("needed", "keep"), "only 'needed' or 'keep': level 0 keeps every byte"),
+    "raw_fraction": ((None,), "only None: no decoded samples"),
+    "raw_max_pixels": ((None,), "only None: no decoded samples"),
+    "labels": ((None,), "only None: one class number a sample"),
+    "targets": ((None,), "only None: one class number a sample"),
+    "stats": ((False,), "only False"),
+}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The checked arguments that shape a conversion at level 0."""
+
+    split: str | None
+    class_to_idx: dict[str, int] | None
+    allow_empty: bool
+    order: str
+    seed: int
+    check: str
+    on_error: str
+    overwrite: bool
+    block_size: int
+    num_workers: int
+    progress: bool | None
+
+
+def check_arguments(
+    *,
+    level: int,
+    split: str | None,
+    class_to_idx: Mapping[str, int] | None,
+    allow_empty: bool,
+    order: str,
+    seed: int,
+    check: str,
+    on_error: str,
+    overwrite: bool,
+    block_size: int | None,
+    num_workers: int | None,
+    progress: bool | None,
+    later: Mapping[str, Any],
+) -> Options:
+    """Checks every argument but source and path.
+
+    Args:
+        later: The arguments that later versions own, by name.
+
+    Raises:
+        ValueError: A value outside of the allowed set, or one that is not supported yet.
+        TypeError: A value of the wrong type.
+    """
+    if _as_int("level", level) not in (0, 1, 2, 3):
+        raise ValueError(f"level must be 0, 1, 2 or 3, not {level!r}")
+    if level != 0:
+        raise not_yet("level", level, "only level 0")
+    for name, value in later.items():
+        allowed, now = _NOW[name]
+        if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
+            raise not_yet(name, value, now)
+    if progress is not None and not isinstance(progress, bool):
+        raise TypeError(f"progress must be True, False or None, not {progress!r}")
+    return Options(
+        split=None if split is None else _one_of("split", split, SPLITS, "train, val or None"),
+        class_to_idx=None if class_to_idx is None else check_class_to_idx(class_to_idx),
+        allow_empty=_as_bool("allow_empty", allow_empty),
+        order=_one_of("order", order, ORDERS),
+        # Recorded in the file, so two spellings of one seed must read the same.
+        seed=_as_int("seed", seed) % (1 << 64),
+        check=_one_of("check", check, CHECKS),
+        on_error=_one_of("on_error", on_error, ON_ERRORS),
+        overwrite=_as_bool("overwrite", overwrite),
+        block_size=_check_block_size(block_size),
+        num_workers=_check_num_workers(num_workers),
+        progress=progress,
+    )
+
+
+def not_yet(name: str, value: object, now: str) -> ValueError:
+    """The error for an argument whose work comes in a later version."""
+    return ValueError(f"convert({name}={value!r}) is not supported yet: {now}")
+
+
+def check_class_to_idx(class_to_idx: Mapping[str, int]) -> dict[str, int]:
+    """Class name -> number as a dict, checked to be a bijection onto 0..C-1."""
+    if not isinstance(class_to_idx, Mapping):
+        raise TypeError(f"class_to_idx must map class names to numbers, not {class_to_idx!r}")
+    if not class_to_idx:
+        raise ValueError("class_to_idx must name at least one class, found {}")
+    checked: dict[str, int] = {}
+    owners: dict[int, str] = {}
+    for name, number in class_to_idx.items():
+        if not isinstance(name, str):
+            raise TypeError(f"class_to_idx must have class names (str) as keys, found {name!r}")
+        value = _as_int(f"class_to_idx[{name!r}]", number)
+        if not 0 <= value < len(class_to_idx):
+            raise ValueError(
+                f"class_to_idx must number its {len(class_to_idx)} classes 0 to {len(class_to_idx) - 1}, "
+                f"found {name!r}: {value}"
+            )
+        if value in owners:
+            raise ValueError(f"class_to_idx gives number {value} to both {owners[value]!r} and {name!r}")
+        owners[value] = name
+        checked[name] = value
+    return checked
+
+
+def _as_int(name: str, value: object) -> int:
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not {value!r}")
+    try:
+        return index(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise TypeError(f"{name} must be an int, not {value!r}") from None
+
+
+def _as_bool(name: str, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{name} must be True or False, not {value!r}")
+    return value
+
+
+def _one_of(name: str, value: object, allowed: Sequence[str], words: str | None = None) -> str:
+    if not isinstance(value, str) or value not in allowed:
+        raise ValueError(f"{name} must be one of {words or ', '.join(allowed)}, not {value!r}")
+    return value
+
+
+def _check_block_size(block_size: int | None) -> int:
+    if block_size is None:
+        return BLOCK_SIZE_STEP
+    value = _as_int("block_size", block_size)
+    if value <= 0 or value % BLOCK_SIZE_STEP or value >= BLOCK_SIZE_LIMIT:
+        raise ValueError(
+            f"block_size must be a multiple of 16 MiB ({BLOCK_SIZE_STEP} bytes) under 4 GiB, not {value}"
+        )
+    return value
+
+
+def _check_num_workers(num_workers: int | None) -> int:
+    if num_workers is None:
+        if hasattr(os, "sched_getaffinity"):
+            return max(1, len(os.sched_getaffinity(0)))
+        return os.cpu_count() or 1
+    value = _as_int("num_workers", num_workers)
+    if value < 0:
+        raise ValueError(f"num_workers must be 0 or more, not {value}")
+    return max(1, value)

@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Looks at every sample before anything is written: sizes, image sizes, what is bad."""
+
+from __future__ import annotations
+
+import errno
+import io
+import os
+import stat
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO
+
+import torch
+from PIL import Image, UnidentifiedImageError
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts._paths import display
+from torch_dts.convert._pool import run_tasks
+from torch_dts.convert._progress import Progress
+from torch_dts.convert._report import BadSample
+from torch_dts.convert._samples import Samples
+
+# Trouble of this process, not of a file: never a reason to leave a sample out.
+_OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+_CHUNK = {"header": 512, "decode": 32, "none": 4096}
+
+
+@dataclass
+class Checked:
+    """What the check found."""
+
+    sizes: Tensor
+    """int64 [n] bytes of each sample, -1 where it can't be read."""
+    max_area: int = 0
+    """Largest width * height seen."""
+    bad: list[BadSample] = field(default_factory=list)
+    """In source order."""
+
+
+@dataclass
+class _Chunk:
+    """One task's result: samples `start` on."""
+
+    start: int
+    sizes: list[int] | Tensor
+    max_area: int = 0
+    bad: list[BadSample] = field(default_factory=list)
+
+
+def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool | None) -> Checked:
+    """Checks all samples.
+
+    Args:
+        mode: "header": the first bytes must be those of an image that PIL opens;
+            "decode": the image must decode to RGB as torchvision's loader does it;
+            "none": the file must be there.
+        num_workers: Threads.
+
+    Raises:
+        OSError: Trouble that is not a sample's own, such as too many open files.
+    """
+    run = {"header": _check_headers, "decode": _check_decode, "none": _check_none}[mode]
+    step = _CHUNK[mode]
+    checked = Checked(torch.full((len(samples),), -1, dtype=torch.int64))
+    Image.init()  # not left to the threads: loading PIL's plugins is not thread-safe
+
+    def take(_: int, chunk: _Chunk) -> None:
+        sizes = torch.as_tensor(chunk.sizes, dtype=torch.int64)
+        checked.sizes[chunk.start : chunk.start + sizes.numel()] = sizes
+        checked.max_area = max(checked.max_area, chunk.max_area)
+        checked.bad += chunk.bad
+        bar.add(sizes.numel())
+
+    with Progress("checking", len(samples), progress) as bar, warnings.catch_warnings():
+        # PIL warns of odd metadata, and of images above half of its size limit.
+        warnings.simplefilter("ignore")
+        run_tasks(
+            lambda start: run(samples, start, min(start + step, len(samples))),
+            range(0, len(samples), step),
+            num_workers,
+            take,
+        )
+    checked.bad.sort(key=lambda each: each.index)
+    return checked
+
+
+def _check_headers(samples: Samples, start: int, stop: int) -> _Chunk:
+    if not all(samples.files[start:stop]):
+        return _check_each(samples, start, stop, _open_only)
+    rows = _native.probe_files(samples.files[start:stop])
+    kind, sizes, width, height, components = rows.unbind(1)
+    area = width * height
+    limit = Image.MAX_IMAGE_PIXELS
+    # What is no plain JPEG that PIL is sure to open is PIL's decision.
+    fine = (kind == 1) & ((components == 1) | (components == 3) | (components == 4))
+    if limit is not None:
+        fine &= area <= 2 * limit
+    chunk = _Chunk(start, torch.where(kind >= 0, sizes, -1), int(torch.where(fine, area, 0).max()))
+    for at in (~fine).nonzero().flatten().tolist():
+        one = _check_each(samples, start + at, start + at + 1, _open_only)
+        chunk.sizes[at] = one.sizes[0]
+        chunk.max_area = max(chunk.max_area, one.max_area)
+        chunk.bad += one.bad
+    return chunk
+
+
+def _check_decode(samples: Samples, start: int, stop: int) -> _Chunk:
+    return _check_each(samples, start, stop, _decode)
+
+
+def _check_none(samples: Samples, start: int, stop: int) -> _Chunk:
+    return _check_each(samples, start, stop, None)
+
+
+def _check_each(samples: Samples, start: int, stop: int, look: Callable[[IO[bytes]], int] | None) -> _Chunk:
+    """One sample after the other. `look` returns an image's area or raises."""
+    sizes: list[int] = []
+    chunk = _Chunk(start, sizes)
+    for i in range(start, stop):
+        size, reason = -1, samples.failed.get(i, "")
+        if not reason:
+            size, reason, area = _check_one(samples, i, look)
+            chunk.max_area = max(chunk.max_area, area)
+        sizes.append(size)
+        if reason:
+            chunk.bad.append(BadSample(samples.path_of(i), i, reason))
+    return chunk
+
+
+def _check_one(samples: Samples, i: int, look: Callable[[IO[bytes]], int] | None) -> tuple[int, str, int]:
+    """Size (-1: unreadable), what is wrong ("": nothing) and area of sample i."""
+    path = samples.files[i]
+    if not path:
+        data = samples.read(i)
+        return len(data), *_look_at(io.BytesIO(data), len(data), look)
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):  # opening a FIFO would wait for ever
+            return -1, "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file", 0
+        if look is None:
+            return found.st_size, "", 0
+        with open(path, "rb") as file:
+            return found.st_size, *_look_at(file, found.st_size, look)
+    except OSError as error:
+        if error.errno in _OUR_TROUBLE:
+            raise
+        return -1, _os_reason(path, error), 0
+
+
+def _look_at(file: IO[bytes], size: int, look: Callable[[IO[bytes]], int] | None) -> tuple[str, int]:
+    """What is wrong with the image ("": nothing), and its area."""
+    if look is None:
+        return "", 0
+    if size == 0:
+        return "empty (0 bytes)", 0
+    try:
+        return "", look(file)
+    except UnidentifiedImageError:
+        file.seek(0)
+        return f"not an image that PIL knows; starts with {file.read(12)!r}", 0
+    except OSError as error:
+        if error.errno in _OUR_TROUBLE:
+            raise
+        return str(error) or type(error).__name__, 0
+    except Exception as error:  # PIL's plugins raise nearly anything on damaged files
+        return f"{type(error).__name__}: {error}", 0
+
+
+def _open_only(file: IO[bytes]) -> int:
+    with Image.open(file) as image:
+        width, height = image.size
+        return int(width * height)
+
+
+def _decode(file: IO[bytes]) -> int:
+    with Image.open(file) as image:
+        width, height = image.size
+        image.convert("RGB")
+        return int(width * height)
+
+
+def _os_reason(path: str, error: OSError) -> str:
+    reason = error.strerror or str(error)
+    if error.errno == errno.ENOENT and os.path.islink(path):
+        return f"{reason}: a symlink to {display(os.readlink(path))!r}"
+    return reason

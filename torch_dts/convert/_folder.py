@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Image folders on disk: opened as torchvision does, wrong roots explained."""
+
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+from torch_dts._paths import display
+
+LAYOUT = "expected one folder per class: {root}/<class>/<image>.jpg"
+SPLIT_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "testing"})
+VAL_NAMES = frozenset({"val", "valid", "validation", "test"})
+
+
+def is_path(source: object) -> bool:
+    """True for what names a folder: str, bytes or os.PathLike."""
+    return isinstance(source, (str, bytes, os.PathLike))
+
+
+def folder_root(source: object) -> str | None:
+    """Root of a source that is one folder (a path, an ImageFolder, a DatasetFolder)."""
+    if is_path(source):
+        return os.path.expanduser(os.fsdecode(source))  # type: ignore[arg-type]
+    if is_dataset_folder(source):
+        root = getattr(source, "root", None)
+        return os.path.expanduser(os.fsdecode(root)) if is_path(root) else None  # type: ignore[arg-type]
+    return None
+
+
+def is_dataset_folder(source: object) -> bool:
+    """True for torchvision's DatasetFolder and its subclasses (ImageFolder is one)."""
+    from torchvision.datasets import DatasetFolder
+
+    return isinstance(source, DatasetFolder)
+
+
+def is_val_name(root: str) -> bool:
+    """True when a folder's name says that it holds a validation or test set."""
+    return os.path.basename(os.path.abspath(root)).lower() in VAL_NAMES
+
+
+def check_root(root: str) -> None:
+    """Raises when `root` is no folder: FileNotFoundError or NotADirectoryError."""
+    layout = LAYOUT.format(root=display(root))
+    if not os.path.lexists(root):
+        raise FileNotFoundError(errno.ENOENT, f"no such folder; {layout}", root)
+    if not os.path.exists(root):
+        raise FileNotFoundError(errno.ENOENT, f"a symlink to something that does not exist; {layout}", root)
+    if not os.path.isdir(root):
+        raise NotADirectoryError(errno.ENOTDIR, f"a file, not a folder; {layout}", root)
+
+
+def open_folder(root: str, allow_empty: bool) -> Any:
+    """torchvision's ImageFolder over `root`, after a look at its layout.
+
+    Raises:
+        FileNotFoundError: No class folder, no image, a class without images (unless
+            `allow_empty`), or class folders that look like splits or a level too many.
+        NotADirectoryError: `root` is a file.
+    """
+    from torchvision.datasets import ImageFolder
+
+    check_root(root)
+    if not any(entry.is_dir() for entry in os.scandir(root)):
+        raise _wrong_layout(root, _what_lies_in(root))
+    folder = ImageFolder(root, allow_empty=True)
+    if not folder.samples:
+        found = f"{_some(folder.classes)} without any image ({', '.join(_extensions())})"
+        raise _wrong_layout(root, found)
+    _refuse_extra_level(root, folder)
+    if not allow_empty:
+        refuse_empty_classes(root, folder)
+    return folder
+
+
+def refuse_empty_classes(root: str, folder: Any) -> None:
+    """Raises FileNotFoundError naming the classes without an image, as ImageFolder does."""
+    used = {label for _, label in folder.samples}
+    empty = [name for number, name in enumerate(folder.classes) if number not in used]
+    if empty:
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"no image in {_some(empty)}; allow_empty=True keeps such classes without samples. "
+            f"Images end in {', '.join(_extensions())}",
+            root,
+        )
+
+
+def _refuse_extra_level(root: str, folder: Any) -> None:
+    """One level too many (root/train/cat/x.jpg) would silently make 'train' a class."""
+    classes: list[str] = folder.classes
+    if len(classes) > 1 and not all(name.lower() in SPLIT_NAMES for name in classes):
+        return
+    # Number of separators in <root>/<class>/<image>.
+    direct = os.path.join(root, "x", "y").count(os.sep)
+    if any(path.count(os.sep) <= direct for path, _ in folder.samples):
+        return
+    inner = os.path.join(root, classes[0])
+    raise FileNotFoundError(
+        errno.ENOENT,
+        f"found {_some(classes)} with the images one level deeper; "
+        f"expected one folder per class. Pass {display(inner)!r}; or, if these are the classes, "
+        f"pass torchvision.datasets.ImageFolder(...) instead of the path",
+        root,
+    )
+
+
+def _what_lies_in(root: str) -> str:
+    names = sorted(entry.name for entry in os.scandir(root))
+    images = [name for name in names if name.lower().endswith(_extensions())]
+    if images:
+        return f"{len(images)} images directly in it (such as {display(images[0])!r}) and no class folder"
+    if names:
+        return f"no class folder and no image, but {_some(names)}"
+    return "nothing in it"
+
+
+def _wrong_layout(root: str, found: str) -> FileNotFoundError:
+    text = f"found {found}; {LAYOUT.format(root=display(root))}"
+    return FileNotFoundError(errno.ENOENT, text.replace("found nothing", "nothing"), root)
+
+
+def _some(names: list[str]) -> str:
+    shown = ", ".join(repr(display(name)) for name in names[:5])
+    return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+
+
+def _extensions() -> tuple[str, ...]:
+    from torchvision.datasets.folder import IMG_EXTENSIONS
+
+    return tuple(IMG_EXTENSIONS)

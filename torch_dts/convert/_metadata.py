@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Content of the sections that conversion writes (docs/format.md, section 6).
+
+INFO JSON | CLSS class names | LABL labels by source index | ORDR source index by
+stored index | PATH relative paths by source index
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import sys
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from torch_dts._version import __version__
+
+PATHS_PER_CHUNK = 65_536
+# Section flag: the stored bytes are one zlib stream.
+SECTION_ZLIB = 1
+_ZLIB_LEVEL = 6
+
+
+def encode_info(
+    *,
+    kind: str,
+    num_listed: int,
+    num_skipped: int,
+    order: str,
+    seed: int,
+    check: str,
+) -> bytes:
+    """INFO of a level-0 file: what shaped the result, nothing that differs between two runs."""
+    info: dict[str, Any] = {
+        "writer": f"torch_dts {__version__}",
+        "level": 0,
+        "bytes_kept": True,
+        "encoding": "jpeg",
+        "encoder": None,
+        "restart_interval": None,
+        "source": {"kind": kind, "num_samples": num_listed, "num_skipped": num_skipped},
+        "order": order,
+        "seed": seed,
+        "check": check,
+    }
+    return json.dumps(info, sort_keys=True, separators=(",", ":")).encode()
+
+
+def encode_classes(classes: Sequence[str]) -> bytes:
+    """CLSS: u32 count, then per class u16 length and that many file-system bytes."""
+    parts = [struct.pack("<I", len(classes))]
+    for name in classes:
+        data = os.fsencode(name)
+        parts.append(struct.pack("<H", len(data)) + data)
+    return b"".join(parts)
+
+
+def encode_labels(labels: Tensor) -> tuple[bytes, int]:
+    """LABL: i32 a sample, as one zlib stream. Returns the stream and its raw bytes."""
+    raw = _int32_bytes(labels)
+    return zlib.compress(raw, _ZLIB_LEVEL), len(raw)
+
+
+def encode_order(order: Tensor) -> bytes:
+    """ORDR: u32 source index a stored sample (at most 2**30 samples)."""
+    return _int32_bytes(order)
+
+
+def encode_paths(names: Sequence[str]) -> bytes:
+    """PATH: u32 end of each chunk's stream, then one zlib stream per 65 536 paths."""
+    streams = []
+    for start in range(0, len(names), PATHS_PER_CHUNK):
+        joined = "\0".join(names[start : start + PATHS_PER_CHUNK]) + "\0"
+        streams.append(zlib.compress(os.fsencode(joined), _ZLIB_LEVEL))
+    ends = []
+    end = 0
+    for stream in streams:
+        end += len(stream)
+        ends.append(end)
+    if end >= 1 << 32:
+        raise ValueError(f"the paths of {len(names)} samples take {end} bytes, at most {(1 << 32) - 1} fit")
+    return struct.pack(f"<{len(ends)}I", *ends) + b"".join(streams)
+
+
+def _int32_bytes(values: Tensor) -> bytes:
+    """Little-endian 32-bit words."""
+    words = values.to(torch.int32).contiguous().numpy()
+    return words.tobytes() if sys.byteorder == "little" else words.byteswap().tobytes()

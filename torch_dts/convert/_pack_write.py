@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Packing -> blocks -> writer.
+
+    sizes -> plan_blocks -> BlockPlan -> [thread: read files, scan, index, CRC, write] -> Totals
+
+Each thread owns one arena of block_size bytes; nothing else grows with the data.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts._paths import display
+from torch_dts.convert._pool import run_tasks
+from torch_dts.convert._progress import Progress
+from torch_dts.convert._samples import Samples
+
+MIN_BLOCK_HEADER_BYTES = 4096
+ALIGNMENT = 64
+
+
+@dataclass(frozen=True)
+class BlockPlan:
+    """Which sample lies in which block."""
+
+    order: Tensor
+    """int64 [n] sample (rank among those kept) by stored index."""
+    first: list[int]
+    """[num_blocks + 1] stored index of each block's first sample."""
+    block_size: int
+    block_header_size: int
+
+    @property
+    def num_blocks(self) -> int:
+        return len(self.first) - 1
+
+    def room_bytes(self, sizes: Tensor) -> int:
+        """Bytes of the blocks that hold neither index nor sample."""
+        capacity = self.block_size - self.block_header_size
+        return self.num_blocks * capacity - int(_padded(sizes).sum())
+
+
+@dataclass
+class Totals:
+    """What the copied bytes told."""
+
+    max_area: int = 0
+    num_missing_eoi: int = 0
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The samples that go into the file: columns by rank among those kept."""
+
+    samples: Samples
+    numbers: Tensor
+    """int64 [n] number in `samples`."""
+    sizes: Tensor
+    """int64 [n] bytes."""
+    labels: Tensor
+    """int64 [n] class numbers."""
+
+
+def plan_blocks(kept: Kept, block_size: int, order: str, seed: int) -> BlockPlan:
+    """Distributes the samples over blocks.
+
+    Raises:
+        ValueError: A sample is larger than a block can hold; names it and `block_size=`.
+    """
+    _refuse_too_large(kept, block_size)
+    stored_order, counts, block_header_size = _native.pack_samples(
+        kept.sizes,
+        block_size=block_size,
+        min_block_header_size=MIN_BLOCK_HEADER_BYTES,
+        shuffled=order == "shuffled",
+        seed=seed,
+    )
+    first = [0, *torch.cumsum(counts, 0).tolist()]
+    return BlockPlan(stored_order, first, block_size, block_header_size)
+
+
+def write_blocks(writer: int, plan: BlockPlan, kept: Kept, num_workers: int, progress: bool | None) -> Totals:
+    """Copies all samples into blocks and gives them to the writer.
+
+    Raises:
+        OSError: A source can't be read, or the disk is full.
+        CorruptFileError: A source file changed its size since it was listed.
+    """
+    totals = Totals()
+    fill = _BlockFiller(writer, plan, kept)
+
+    def take(_: int, done: tuple[int, int, int]) -> None:
+        num_bytes, max_area, num_missing_eoi = done
+        totals.max_area = max(totals.max_area, max_area)
+        totals.num_missing_eoi += num_missing_eoi
+        bar.add(num_bytes)
+
+    num_threads = min(num_workers, plan.num_blocks)
+    with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
+        run_tasks(fill.write_block, range(plan.num_blocks), num_threads, take)
+    return totals
+
+
+class _BlockFiller:
+    """Fills and writes one block at a time on each thread that calls it."""
+
+    def __init__(self, writer: int, plan: BlockPlan, kept: Kept) -> None:
+        self._writer = writer
+        self._plan = plan
+        self._kept = kept
+        self._own = threading.local()
+
+    def write_block(self, block_id: int) -> tuple[int, int, int]:
+        """Returns the block's sample bytes, its largest area and its JPEGs without EOI."""
+        plan, kept = self._plan, self._kept
+        chosen = plan.order[plan.first[block_id] : plan.first[block_id + 1]]
+        sizes = kept.sizes[chosen]
+        padded = _padded(sizes)
+        offsets = torch.cumsum(padded, 0) - padded + plan.block_header_size
+        arena = self._arena()
+        self._copy(kept.numbers[chosen], offsets, sizes, arena)
+        scanned = _native.scan_samples(arena, offsets, sizes)
+        is_jpeg = scanned[:, 0] == 1
+        max_area = int((scanned[:, 1] * scanned[:, 2] * is_jpeg).max())
+        num_missing_eoi = int((is_jpeg & (scanned[:, 3] == 0)).sum())
+        crc = _native.finish_block(arena, 0, block_id, plan.block_header_size, sizes, kept.labels[chosen])
+        _native.writer_write_block(self._writer, block_id, arena, crc, sizes)
+        return int(sizes.sum()), max_area, num_missing_eoi
+
+    def _arena(self) -> Tensor:
+        arena: Tensor | None = getattr(self._own, "arena", None)
+        if arena is None:
+            arena = self._own.arena = torch.empty(self._plan.block_size, dtype=torch.uint8)
+        return arena
+
+    def _copy(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+        samples = self._kept.samples
+        files = [samples.files[i] for i in numbers.tolist()]
+        if samples.spool is None or samples.spooled is None:
+            _native.read_files_into(files, offsets, sizes, arena)
+            return
+        has_file = torch.tensor([bool(path) for path in files])
+        if bool(has_file.any()):
+            paths = [path for path in files if path]
+            _native.read_files_into(paths, offsets[has_file], sizes[has_file], arena)
+        in_spool = ~has_file
+        samples.spool.read_into(
+            samples.spooled[numbers[in_spool], 0].tolist(),
+            offsets[in_spool].tolist(),
+            sizes[in_spool].tolist(),
+            arena,
+        )
+
+
+def _padded(sizes: Tensor) -> Tensor:
+    return (sizes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+
+
+def _refuse_too_large(kept: Kept, block_size: int) -> None:
+    capacity = block_size - MIN_BLOCK_HEADER_BYTES
+    at = int(kept.sizes.argmax())
+    size = int(kept.sizes[at])
+    if size <= capacity:
+        return
+    number = int(kept.numbers[at])
+    need = -(-(size + MIN_BLOCK_HEADER_BYTES) // (16 << 20)) * 16
+    advice = (
+        f"pass block_size={need} * 2**20 or more (a multiple of 16 MiB under 4 GiB)"
+        if need < 4096
+        else "no block_size (under 4 GiB) can hold it: leave it out"
+    )
+    raise ValueError(
+        f"{display(kept.samples.path_of(number))} (sample {number}) has {size} bytes, "
+        f"but a block of {block_size} bytes holds at most {capacity}; {advice}"
+    )

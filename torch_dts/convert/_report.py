@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a conversion tells its caller: the report, and the error that lists bad samples."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torch_dts._paths import display
+
+MAX_LISTED = 20
+
+
+@dataclass(frozen=True)
+class BadSample:
+    """One sample that failed its check."""
+
+    path: str
+    """The source file; for samples without a file their path inside the .dts file."""
+    index: int
+    """Number of the sample in the source, counted before anything was left out."""
+    reason: str
+    """What was wrong, in a sentence."""
+
+    def __str__(self) -> str:
+        return f"{display(self.path)} (sample {self.index}): {self.reason}"
+
+
+class BadSamplesError(ValueError):
+    """Some samples failed their check. Nothing was written.
+
+    Attributes:
+        bad: All of them, a tuple of `BadSample` in source order.
+    """
+
+    def __init__(self, bad: Sequence[BadSample], num_samples: int, advice: str) -> None:
+        self.bad = tuple(bad)
+        self.num_samples = num_samples
+        self.advice = advice
+        super().__init__(self._text())
+
+    def _text(self) -> str:
+        head = f"{len(self.bad)} of {num_of(self.num_samples, 'sample')} can't be used. {self.advice}"
+        return "\n".join([head, *list_bad(self.bad)])
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        return type(self), (self.bad, self.num_samples, self.advice)
+
+
+@dataclass(frozen=True)
+class ConvertReport(os.PathLike[str]):
+    """What was written. Usable as the path of the new file: `DTSDataset(convert(folder))`."""
+
+    path: str
+    """The .dts file."""
+    num_samples: int
+    """Samples in the file."""
+    num_classes: int
+    """Classes, those without samples included."""
+    num_blocks: int
+    """Blocks in the file."""
+    room_bytes: int
+    """Bytes of the blocks that hold neither index nor sample."""
+    file_bytes: int
+    """Size of the .dts file."""
+    source_bytes: int
+    """Size of the samples in the file."""
+    seconds: float
+    """Time from call to return."""
+    skipped: tuple[BadSample, ...] = ()
+    """Samples left out (on_error="skip")."""
+    kept_bad: tuple[BadSample, ...] = ()
+    """Samples that failed their check and are in the file all the same (on_error="keep")."""
+    num_missing_eoi: int = 0
+    """JPEGs in the file that end without an end marker; PIL refuses or accepts each by its data."""
+
+    @property
+    def images_per_second(self) -> float:
+        """Samples written per second of the whole conversion."""
+        return self.num_samples / self.seconds if self.seconds > 0 else 0.0
+
+    @property
+    def megabytes_per_second(self) -> float:
+        """Source bytes written per second, in units of 10**6 bytes."""
+        return self.source_bytes / 1e6 / self.seconds if self.seconds > 0 else 0.0
+
+    def __fspath__(self) -> str:
+        return self.path
+
+    def __str__(self) -> str:
+        more = ""
+        # A small set is mostly header area: a percentage would say nothing.
+        if self.file_bytes < 2 * self.source_bytes:
+            more = f" ({100.0 * (self.file_bytes / self.source_bytes - 1.0):+.2f} %)"
+        lines = [
+            f"wrote {display(self.path)}",
+            f"  samples   {self.num_samples:,} in {num_of(self.num_classes, 'class', 'classes')}",
+            f"  file      {self.file_bytes:,} bytes for {self.source_bytes:,} bytes of images{more}",
+            f"  blocks    {self.num_blocks:,}, free room {self.room_bytes:,} bytes",
+            f"  time      {self.seconds:.1f} s, {self.images_per_second:,.0f} images/s, "
+            f"{self.megabytes_per_second:,.1f} MB/s",
+        ]
+        if self.num_missing_eoi:
+            lines.append(f"  no end    {num_of(self.num_missing_eoi, 'JPEG')} without an end marker (EOI)")
+        if self.skipped:
+            lines.append(f"  skipped   {num_of(len(self.skipped), 'sample')}:")
+            lines += list_bad(self.skipped, indent="    ")
+        if self.kept_bad:
+            lines.append(f"  kept bad  {num_of(len(self.kept_bad), 'sample')}:")
+            lines += list_bad(self.kept_bad, indent="    ")
+        return "\n".join(lines)
+
+
+def list_bad(bad: Sequence[BadSample], indent: str = "  ") -> list[str]:
+    """One line for each of the first bad samples, and one for the rest."""
+    lines = [f"{indent}{each}" for each in bad[:MAX_LISTED]]
+    if len(bad) > MAX_LISTED:
+        lines.append(f"{indent}... and {len(bad) - MAX_LISTED:,} more")
+    return lines
+
+
+def num_of(count: int, one: str, many: str | None = None) -> str:
+    """'1 sample', '1,200 samples'."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the output goes, and what it must not replace."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from torch import Tensor
+
+from torch_dts._paths import display
+from torch_dts.convert._folder import check_root, folder_root, is_path
+
+PARTIAL_SUFFIX = ".partial"
+
+
+def resolve_target(path: object, source: object, overwrite: bool) -> str:
+    """The path of the file to write, checked before any work.
+
+    Args:
+        path: As given by the user; None: `<root>.dts` beside the source folder.
+
+    Raises:
+        ValueError: path=None for a source that is not one folder; a target that is no
+            regular file.
+        FileExistsError: The target exists and overwrite is False.
+        IsADirectoryError, FileNotFoundError, NotADirectoryError: No place for a file.
+    """
+    root = folder_root(source)
+    if is_path(source) and root is not None:
+        check_root(root)
+    if path is None:
+        target = _beside(root)
+    elif is_path(path):
+        target = os.fsdecode(path)  # type: ignore[arg-type]
+    else:
+        raise TypeError(f"path must be a str, an os.PathLike or None, not {path!r}")
+    _check_place(target, overwrite)
+    return target
+
+
+def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
+    """Raises ValueError when writing `target` would replace a source file.
+
+    Args:
+        files: [n] source files, "" for samples without one.
+        sizes: int64 [n] bytes of each sample, -1 where unknown. Only files of the
+            target's own size are looked at again.
+    """
+    for name in (target, target + PARTIAL_SUFFIX):
+        try:
+            found = os.stat(name)
+        except OSError:
+            continue
+        candidates = ((sizes == found.st_size) | (sizes < 0)).nonzero().flatten().tolist()
+        for i in candidates:
+            if files[i] and _is_same(files[i], found):
+                raise ValueError(
+                    f"path={display(target)!r} would overwrite sample {i} of the source, "
+                    f"{display(files[i])!r}; choose another path"
+                )
+
+
+def _beside(root: str | None) -> str:
+    if root is None:
+        raise ValueError(
+            "path=None works for a folder, an ImageFolder or a DatasetFolder, whose root gives the name; "
+            "say path='....dts' for this source"
+        )
+    full = os.path.abspath(root)
+    if not os.path.basename(full):
+        raise ValueError(f"path=None has no name for the source {display(root)!r}; say path='....dts'")
+    return full + ".dts"
+
+
+def _check_place(target: str, overwrite: bool) -> None:
+    if not target or "\0" in target:
+        raise ValueError(f"path must name a file, not {target!r}")
+    if os.path.isdir(target) or not os.path.basename(target):
+        example = os.path.join(target, "train.dts")
+        text = f"a folder; name the file, such as {display(example)!r}"
+        raise IsADirectoryError(errno.EISDIR, text, target)
+    parent = os.path.dirname(target) or os.curdir
+    if not os.path.exists(parent):
+        raise FileNotFoundError(errno.ENOENT, "the folder for the output does not exist", parent)
+    if not os.path.isdir(parent):
+        raise NotADirectoryError(errno.ENOTDIR, "the folder for the output is not a folder", parent)
+    if not os.path.lexists(target):
+        return
+    if not overwrite:
+        raise FileExistsError(errno.EEXIST, "exists; overwrite=True replaces it", target)
+    if os.path.exists(target) and not stat.S_ISREG(os.stat(target).st_mode):
+        raise ValueError(f"path={display(target)!r} is not a regular file and is left alone")
+
+
+def _is_same(path: str, found: os.stat_result) -> bool:
+    try:
+        return os.path.samestat(os.stat(path), found)
+    except OSError:
+        return False
