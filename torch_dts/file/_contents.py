@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the sections INFO, CLSS and PATH of an open file say, or what stands in for them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, cast
+
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts._errors import CorruptFileError
+from torch_dts.file._header import Header
+from torch_dts.file._names import StoredPaths, decode_classes
+
+
+def byte_view(tensor: Tensor) -> memoryview:
+    """The memory of a uint8 tensor, which lives as long as the view."""
+    # numpy's stubs name the buffer protocol only from Python 3.12 on.
+    return memoryview(cast(Any, tensor.numpy()))
+
+
+def load_info(handle: int, path: str) -> dict[str, Any]:
+    """The JSON object of INFO; {} where there is none.
+
+    Raises:
+        CorruptFileError: It is no JSON object.
+    """
+    raw = _native.file_section(handle, "INFO")
+    if raw is None:
+        return {}
+    try:
+        info = json.loads(bytes(byte_view(raw)).decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise CorruptFileError(path, None, f"section 'INFO': no JSON text ({error})") from error
+    if not isinstance(info, dict):
+        problem = f"section 'INFO': a JSON {type(info).__name__}, expected an object"
+        raise CorruptFileError(path, None, problem)
+    return info
+
+
+def load_classes(handle: int, header: Header, path: str) -> list[str]:
+    """The names of CLSS; ``"0"``, ``"1"``, ... where there is none."""
+    raw = _native.file_section(handle, "CLSS")
+    if raw is None:
+        return [str(number) for number in range(header.num_classes)]
+    return decode_classes(byte_view(raw), header.num_classes, path)
+
+
+def load_paths(handle: int, header: Header, path: str) -> Sequence[str] | None:
+    """The paths of PATH; None where there is none."""
+    raw = _native.file_section(handle, "PATH")
+    return None if raw is None else StoredPaths(byte_view(raw), header.num_samples, path)

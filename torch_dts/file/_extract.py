@@ -1,0 +1,201 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`extract`: the stored samples back into files of a folder."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from torch_dts._errors import CorruptFileError
+from torch_dts._paths import display
+from torch_dts.file._contents import byte_view
+from torch_dts.file._file import DTSFile
+from torch_dts.file._ids import sample_ids_tensor
+from torch_dts.file._parallel import check_num_workers, map_in_order
+from torch_dts.file._progress import progress_bar
+from torch_dts.file._tree import Tree, find_clash, path_fault
+
+
+@dataclass(frozen=True)
+class ExtractReport:
+    """What `extract` wrote. An `os.PathLike` of the directory.
+
+    Attributes:
+        directory: Where the files are.
+        num_files: Files written.
+        num_bytes: Their bytes.
+        seconds: How long it took.
+    """
+
+    directory: str
+    num_files: int
+    num_bytes: int
+    seconds: float
+
+    def __fspath__(self) -> str:
+        return self.directory
+
+    def __str__(self) -> str:
+        return f"{self.num_files} files, {self.num_bytes} bytes in {display(self.directory)}"
+
+
+def extract(
+    path: str | os.PathLike[str],
+    directory: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    indices: Iterable[int] | Tensor | None = None,
+    num_workers: int | None = None,
+    progress: bool | None = None,
+) -> ExtractReport:
+    """Writes the samples of a file as ``<directory>/<relative path>``, as they are stored.
+
+    At level 0 that is the folder the file was made from, byte for byte; empty class
+    folders come back too. A file whose paths are not stored gives ``<label>/<number>.jpeg``.
+
+    Each file appears under its name only when it is complete, so an error (or Ctrl-C)
+    leaves none half-written; those written before it stay. Blocks are checked against
+    their CRC-32 where they are read whole.
+
+    Args:
+        path: The ``.dts`` file. It is only read.
+        directory: Made when missing. Other files in it are left alone.
+        overwrite: Replace files that exist.
+        indices: Source indices of the samples wanted; None: all.
+        num_workers: Blocks at a time, each with a buffer of one block; None: by the
+            CPUs, 8 at most.
+        progress: Show a bar on stderr; None: when that is a terminal.
+
+    Returns:
+        A report, usable as the path of the directory.
+
+    Raises:
+        FileExistsError: A file to be written exists, and `overwrite` is False. Nothing
+            was written.
+        CorruptFileError: A stored path leads out of the directory or two clash (nothing
+            was written), or a block is damaged.
+        OSError: The disk is full or refuses; names the file.
+        IndexError: A sample in `indices` does not exist.
+        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 1.
+    """
+    start = time.perf_counter()
+    workers = check_num_workers(num_workers)
+    target = os.fsdecode(directory)
+    with DTSFile(path) as file:
+        wanted = None if indices is None else torch.unique(sample_ids_tensor(indices, len(file)))
+        paths = list(file.paths)
+        chosen = range(len(file)) if wanted is None else wanted.tolist()
+        _check_paths(file, [(sample, paths[sample]) for sample in chosen])
+        _check_target(file, target, [paths[sample] for sample in chosen], overwrite)
+        tree = Tree(target, overwrite)
+        try:
+            if wanted is None:
+                for folder in _empty_classes(file):
+                    tree.make_folder(folder)
+            num_bytes = _write_samples(file, tree, paths, wanted, workers, progress)
+        finally:
+            tree.close()
+    return ExtractReport(target, len(chosen), num_bytes, time.perf_counter() - start)
+
+
+def _check_paths(file: DTSFile, chosen: list[tuple[int, str]]) -> None:
+    for sample, path in chosen:
+        fault = path_fault(path)
+        if fault is not None:
+            problem = f"the path {display(path)!r} of sample {sample} {fault}; nothing was extracted"
+            raise CorruptFileError(file.path, None, problem)
+    clash = find_clash(path for _, path in chosen)
+    if clash is not None:
+        problem = (
+            f"the path {display(clash)!r} is there twice, or as a file and a folder; nothing was extracted"
+        )
+        raise CorruptFileError(file.path, None, problem)
+
+
+def _check_target(file: DTSFile, directory: str, paths: list[str], overwrite: bool) -> None:
+    """Finds what is in the way before anything is written."""
+    if not os.path.isdir(directory):
+        return
+    own = os.stat(file.path)
+    for path in paths:
+        target = os.path.join(directory, path)
+        try:
+            state = os.lstat(target)
+        except OSError:
+            continue  # not there; anything worse shows when it is written
+        if not overwrite:
+            raise FileExistsError(
+                errno.EEXIST, "exists already; use overwrite to replace it", display(target)
+            )
+        if os.path.samestat(state, own):
+            raise ValueError(f"extracting would overwrite {display(file.path)} itself")
+
+
+def _empty_classes(file: DTSFile) -> list[str]:
+    """The folders of classes without samples.
+
+    Names that are made up, or that can't be a folder's name, never were folders.
+    """
+    if not any(section.tag == "CLSS" for section in file.sections):
+        return []
+    counts = torch.bincount(file.labels, minlength=len(file.classes)).tolist()
+    return [
+        name
+        for name, count in zip(file.classes, counts, strict=True)
+        if count == 0 and "/" not in name and path_fault(name) is None
+    ]
+
+
+def _write_samples(
+    file: DTSFile,
+    tree: Tree,
+    paths: list[str],
+    wanted: Tensor | None,
+    workers: int,
+    progress: bool | None,
+) -> int:
+    local = threading.local()
+
+    def write_block(block_id: int) -> int:
+        if not hasattr(local, "arena"):
+            local.arena = torch.empty(file.block_size, dtype=torch.uint8, device="cpu")
+        file.read_blocks([block_id], out=local.arena)
+        _, offsets, sizes, _ = file.index_samples(local.arena, [block_id])
+        arena = byte_view(local.arena)
+        places = zip(offsets.tolist(), sizes.tolist(), strict=True)
+        return write_files(block_id, [arena[start : start + size] for start, size in places])
+
+    def write_chosen(block_id: int) -> int:
+        return write_files(block_id, file.read_many(file.positions_of(stored_of[block_id])))
+
+    def write_files(block_id: int, contents: list[memoryview]) -> int:
+        positions = file.positions_of(stored_of[block_id]).tolist()
+        for position, content in zip(positions, contents, strict=True):
+            tree.write_file(paths[position], content)
+        return sum(map(len, contents))
+
+    stored_of = _by_block(
+        file, torch.arange(len(file), device="cpu") if wanted is None else file.stored_index[wanted]
+    )
+    total = int(file.sizes.sum() if wanted is None else file.sizes[wanted].sum())
+    work = write_block if wanted is None else write_chosen
+    num_bytes = 0
+    with progress_bar(progress, total, "extract") as bar:
+        for _, written in map_in_order(work, sorted(stored_of), workers):
+            num_bytes += written
+            bar.update(written)
+    return num_bytes
+
+
+def _by_block(file: DTSFile, stored: Tensor) -> dict[int, Tensor]:
+    """The stored indices wanted, in rising order, by their block."""
+    stored = stored.sort().values
+    blocks, counts = torch.unique_consecutive(file.block_of(stored), return_counts=True)
+    return dict(zip(blocks.tolist(), torch.split(stored, counts.tolist()), strict=True))

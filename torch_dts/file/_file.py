@@ -1,0 +1,395 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A ``.dts`` file open for reading."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from types import TracebackType
+from typing import Any, Literal, TypeVar, cast
+
+import torch
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts._errors import CorruptFileError
+from torch_dts._paths import display
+from torch_dts.file._contents import byte_view, load_classes, load_info, load_paths
+from torch_dts.file._header import BlockTable, Header, Section
+from torch_dts.file._ids import block_ids_tensor, sample_ids_tensor
+from torch_dts.file._names import NumberedPaths, check_position
+from torch_dts.file._whole_file import check_whole_file, file_identity
+
+Verify = Literal["blocks", "file", False]
+Value = TypeVar("Value")
+
+
+class DTSFile:
+    """A ``.dts`` file: its header, names and labels, and the bytes of its samples.
+
+    Opening reads the header and the table of sections; all else is read when it is
+    first asked for. Samples are counted by *source index*, the order of the folder
+    they came from (in one volume of a set: the volume's own samples in that order).
+    The *stored index* is their order in the file. Files without sections open too:
+    there both are the same, class names are ``"0"``, ``"1"``, ... and paths made up.
+
+    Objects may be shared by threads, survive a fork, and pickle by path: the other
+    process opens the file anew and refuses one with another fingerprint.
+
+    Args:
+        path: The file.
+        verify: ``"blocks"`` checks the CRC-32 of each block that is read whole (reads of
+            single samples check bounds only), ``"file"`` checks the whole file once,
+            before the first read, ``False`` checks bounds only.
+        ignore_sections: Read nothing but header and blocks, as for a file whose
+            sections are damaged.
+
+    Raises:
+        OSError: The file can't be opened or is no regular file.
+        CorruptFileError: It is no ``.dts`` file, or its header or section table is damaged.
+        ValueError: `verify` is none of the above.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, verify: Verify = "blocks", ignore_sections: bool = False
+    ) -> None:
+        if verify is not False and verify not in ("blocks", "file"):
+            raise ValueError(f"verify is {verify!r}, expected 'blocks', 'file' or False")
+        self._path = os.fsdecode(path)
+        if "\0" in self._path:
+            raise ValueError(f"the path {self._path!r} holds a NUL character")
+        # A later change of directory must not send a pickled copy to another file.
+        self._absolute_path = os.path.abspath(self._path)
+        self._verify = verify
+        self._ignore_sections = bool(ignore_sections)
+        self._handle = _native.file_open(self._path, self._ignore_sections)
+        self._finalizer = weakref.finalize(self, _native.file_close, self._handle)
+        described = _native.file_describe(self._handle)
+        self._header = Header.from_fields(described["header"])
+        self._sections = tuple(Section(**entry) for entry in described["sections"])
+        self._file_bytes = int(described["file_bytes"])
+        # Filled by setdefault only, so that threads may race without a lock.
+        self._cache: dict[str, Any] = {}
+        self._verified: tuple[int, ...] | None = None
+        self._verify_locks: dict[int, threading.Lock] = {}
+
+    # ---- what the file says about itself ----
+
+    @property
+    def path(self) -> str:
+        """The path as it was given."""
+        return self._path
+
+    @property
+    def handle(self) -> int:
+        """The number of the open file for `torch_dts._native`; ValueError once closed."""
+        if self.closed:
+            raise ValueError(f"{display(self._path)} is closed")
+        return self._handle
+
+    def block_handle(self) -> int:
+        """`handle`, for a file of blocks.
+
+        Raises:
+            ValueError: It is a pixel file (CIFAR, MNIST), or closed.
+        """
+        if not self._header.has_blocks:
+            raise ValueError(
+                f"{display(self._path)} is a pixel file ({self._header.dataset_type}): its header can be "
+                "shown, its samples are read by a later version of torch_dts"
+            )
+        return self.handle
+
+    @property
+    def header(self) -> Header:
+        """The fields of the header."""
+        return self._header
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The named sections beside the blocks; none in old files."""
+        return self._sections
+
+    @property
+    def file_bytes(self) -> int:
+        """The size of the file in bytes."""
+        return self._file_bytes
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks the file holds."""
+        return self._header.num_blocks
+
+    @property
+    def block_size(self) -> int:
+        """The size of a block in bytes."""
+        return self._header.block_size
+
+    def __len__(self) -> int:
+        return self._header.num_samples
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """How the file was made (section INFO); empty where that is not written down."""
+        return self._once("info", lambda: load_info(self.handle, self._path))
+
+    @property
+    def classes(self) -> list[str]:
+        """The class names; a label is a position in this list."""
+        return self._once("classes", lambda: load_classes(self.handle, self._header, self._path))
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The label of each class name."""
+        return self._once("class_to_idx", lambda: {name: i for i, name in enumerate(self.classes)})
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the header and the section table, in hex: it tells two files apart."""
+        return self._once(
+            "fingerprint", lambda: hashlib.sha256(byte_view(_native.file_head(self.handle))).hexdigest()
+        )
+
+    # ---- samples and blocks as tables ----
+
+    @property
+    def labels(self) -> Tensor:
+        """int64 ``[len(self)]``: the label of each sample by source index."""
+        return self._once("labels", lambda: _native.file_labels(self.block_handle()))
+
+    @property
+    def paths(self) -> Sequence[str]:
+        """The relative path of each sample by source index, decoded as it is read."""
+        return self._once("paths", self._load_paths)
+
+    @property
+    def sizes(self) -> Tensor:
+        """int64 ``[len(self)]``: the bytes of each sample by source index."""
+        return self._once("sizes", lambda: self._sample_table()[1][self.stored_index])
+
+    @property
+    def source_index(self) -> Tensor:
+        """int64 ``[len(self)]``: the source index of each sample by stored index.
+
+        In one volume of a set these are indices into the whole set.
+        """
+        return self._sample_table()[2]
+
+    @property
+    def stored_index(self) -> Tensor:
+        """int64 ``[len(self)]``: the stored index of each sample by source index."""
+        return self._once("stored_index", self._invert_source_index)
+
+    @property
+    def block_table(self) -> BlockTable:
+        """The number of samples and the CRC-32 of each block."""
+        return self._once("blocks", lambda: BlockTable(*_native.file_block_table(self.block_handle())))
+
+    def block_of(self, stored_ids: Tensor) -> Tensor:
+        """int64, as `stored_ids`: the block that holds each sample, given by stored index."""
+        ends = self._once("block_ends", lambda: self.block_table.num_samples.cumsum(0))
+        return torch.bucketize(stored_ids, ends, right=True)
+
+    def positions_of(self, stored_ids: Tensor) -> Tensor:
+        """int64, as `stored_ids`: the index that `read` takes for each sample, given by stored index."""
+        if self._header.num_volumes == 1:
+            return self.source_index[stored_ids]
+        return self._once("positions", lambda: torch.argsort(self.stored_index))[stored_ids]
+
+    # ---- reading ----
+
+    def read(self, index: int) -> memoryview:
+        """The stored bytes of a sample.
+
+        Args:
+            index: Source index; negative ones count from the end.
+
+        Returns:
+            A view of memory that lives as long as the view.
+
+        Raises:
+            IndexError: There is no such sample.
+            CorruptFileError: The file changed while open, or its tables are damaged.
+            OSError: The disk can't be read.
+        """
+        position = check_position(index, len(self))
+        handle = self._handle_to_read()
+        arena, offsets, sizes = _native.read_samples(handle, self.stored_index[position : position + 1])
+        start = int(offsets[0])
+        return byte_view(arena)[start : start + int(sizes[0])]
+
+    def read_many(self, indices: Iterable[int] | Tensor) -> list[memoryview]:
+        """The stored bytes of several samples, in the order asked for.
+
+        They are read in the order of the file, neighbours together, into one piece of
+        memory that lives as long as any of the views.
+
+        Args:
+            indices: Source indices, a sequence or an integer tensor ``[n]``; negative
+                ones count from the end, repeated ones are fine.
+
+        Raises: as `read`.
+        """
+        positions = sample_ids_tensor(indices, len(self))
+        handle = self._handle_to_read()
+        if positions.numel() == 0:
+            return []
+        arena, offsets, sizes = _native.read_samples(handle, self.stored_index[positions])
+        view = byte_view(arena)
+        return [
+            view[start : start + size] for start, size in zip(offsets.tolist(), sizes.tolist(), strict=True)
+        ]
+
+    def read_blocks(self, block_ids: Iterable[int] | Tensor, out: Tensor | None = None) -> Tensor:
+        """Whole blocks, one behind the other.
+
+        Args:
+            block_ids: Block numbers ``[k]``.
+            out: uint8 ``[k * block_size]`` on the CPU to read into (it may be pinned);
+                None allocates it.
+
+        Returns:
+            `out`.
+
+        Raises:
+            IndexError: There is no such block.
+            ValueError: `out` has another type, size or layout.
+            CorruptFileError: A block's CRC-32 (with `verify`) or its index is wrong.
+            OSError: The disk can't be read.
+        """
+        ids = block_ids_tensor(block_ids, self.num_blocks)
+        handle = self._handle_to_read()
+        expected = ids.numel() * self.block_size
+        if out is None:
+            out = torch.empty(expected, dtype=torch.uint8, device="cpu")
+        elif out.dtype != torch.uint8 or out.shape != (expected,) or not out.is_contiguous():
+            raise ValueError(
+                f"out is {out.dtype} {tuple(out.shape)}, expected contiguous torch.uint8 ({expected},)"
+            )
+        _native.read_blocks(handle, ids, out, self._verify is not False)
+        return out
+
+    def index_samples(
+        self, arena: Tensor, block_ids: Iterable[int] | Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Where the samples of blocks lie in memory.
+
+        Args:
+            arena: What `read_blocks` returned for the same `block_ids`.
+            block_ids: Block numbers ``[k]``.
+
+        Returns:
+            Four int64 tensors with an entry per sample, block after block: its block,
+            its offset in `arena`, its size in bytes, its label.
+        """
+        ids = block_ids_tensor(block_ids, self.num_blocks)
+        return _native.index_samples(self.block_handle(), arena, ids)
+
+    def ensure_verified(self) -> None:
+        """With ``verify="file"``: checks the whole file unless that was done, as the first read does.
+
+        Processes that get this object later, by fork or pickle, then need not do it again.
+
+        Raises:
+            CorruptFileError: A block or the file does not match its CRC-32.
+        """
+        if self._verify != "file" or self._verified is not None:
+            return
+        # One lock per process: a fork may happen while another thread holds it.
+        with self._verify_locks.setdefault(os.getpid(), threading.Lock()):
+            if self._verified is None:
+                identity = file_identity(self._absolute_path)
+                check_whole_file(self.handle, self._header, self._path)
+                self._verified = identity
+
+    def describe_sample(self, index: int) -> str:
+        """One line that says which sample this is, for messages. Never raises.
+
+        For example ``sample 5 (cat/x.jpg, block 3) of train.dts``.
+        """
+        where = display(self._path)
+        try:
+            position = check_position(index, len(self))
+            block = int(self.block_of(self.stored_index[position : position + 1])[0])
+            return f"sample {position} ({display(self.paths[position])}, block {block}) of {where}"
+        except Exception:  # the file may be damaged or closed: say what is known
+            return f"sample {index} of {where}"
+
+    # ---- lifetime ----
+
+    @property
+    def closed(self) -> bool:
+        """True after `close`."""
+        return not self._finalizer.alive
+
+    def close(self) -> None:
+        """Closes the file; later reads raise ValueError. Closing twice is fine."""
+        self._finalizer()
+
+    def __enter__(self) -> DTSFile:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., DTSFile], tuple[Any, ...]]:
+        state = (self._verify, self._ignore_sections, self.fingerprint, self._verified)
+        return _reopen, (self._absolute_path, *state)
+
+    def __repr__(self) -> str:
+        header = self._header
+        state = ", closed" if self.closed else ""
+        return (
+            f"DTSFile({display(self._path)}: {len(self)} samples, {header.num_classes} classes, "
+            f"level {header.compress_level}, {header.num_blocks} blocks{state})"
+        )
+
+    # ---- inside ----
+
+    def _once(self, key: str, build: Callable[[], Value]) -> Value:
+        if key not in self._cache:
+            return cast(Value, self._cache.setdefault(key, build()))
+        return cast(Value, self._cache[key])
+
+    def _handle_to_read(self) -> int:
+        # Whether the file changed since it was opened is seen by every native read.
+        handle = self.block_handle()
+        self.ensure_verified()
+        return handle
+
+    def _sample_table(self) -> tuple[Tensor, Tensor, Tensor]:
+        return self._once("samples", lambda: _native.file_sample_table(self.block_handle()))
+
+    def _invert_source_index(self) -> Tensor:
+        source = self.source_index
+        if self._header.num_volumes > 1:
+            return torch.argsort(source)
+        return torch.empty_like(source).scatter_(0, source, torch.arange(len(self), device="cpu"))
+
+    def _load_paths(self) -> Sequence[str]:
+        stored = load_paths(self.block_handle(), self._header, self._path)
+        return NumberedPaths(self.labels, self.classes) if stored is None else stored
+
+
+def _reopen(
+    path: str, verify: Verify, ignore_sections: bool, fingerprint: str, verified: tuple[int, ...] | None
+) -> DTSFile:
+    file = DTSFile(path, verify=verify, ignore_sections=ignore_sections)
+    if file.fingerprint != fingerprint:
+        file.close()
+        raise CorruptFileError(
+            path,
+            None,
+            f"not the file that was pickled: its fingerprint is {file.fingerprint}, expected {fingerprint}",
+        )
+    if verified is not None and verified == file_identity(path):
+        file._verified = verified
+    return file

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bounded work in threads, results in order: what verify and extract run blocks with.
+
+The native calls release the interpreter lock, so threads are enough.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+_MOST_DEFAULT_WORKERS = 8  # a disk or the memory bus is the limit long before more help
+
+
+def check_num_workers(num_workers: int | None) -> int:
+    """`num_workers` itself, or for None the CPUs this process may use, 8 at most.
+
+    Raises:
+        ValueError: It is below 1.
+        TypeError: It is no integer.
+    """
+    if num_workers is None:
+        return min(_MOST_DEFAULT_WORKERS, _usable_cpus())
+    if isinstance(num_workers, bool) or not isinstance(num_workers, int):
+        raise TypeError(f"num_workers is {num_workers!r}, expected an int or None")
+    if num_workers < 1:
+        raise ValueError(f"num_workers is {num_workers}, expected at least 1")
+    return num_workers
+
+
+def map_in_order(
+    work: Callable[[Item], Result], items: Iterable[Item], num_workers: int
+) -> Iterator[tuple[Item, Result]]:
+    """Yields ``(item, work(item))`` in the order of `items`, worked on in threads.
+
+    At most ``2 * num_workers`` items are begun and not yet taken. The first exception
+    of `work` comes out here; items not yet begun are then dropped, as they are when the
+    caller stops early, and those that run are waited for.
+    """
+    with ThreadPoolExecutor(num_workers, thread_name_prefix="torch_dts") as pool:
+        pending: deque[tuple[Item, Future[Result]]] = deque()
+        try:
+            for item in items:
+                pending.append((item, pool.submit(work, item)))
+                if len(pending) >= 2 * num_workers:
+                    item, future = pending.popleft()
+                    yield item, future.result()
+            while pending:
+                item, future = pending.popleft()
+                yield item, future.result()
+        finally:
+            for _, future in pending:
+                future.cancel()
+
+
+def _usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

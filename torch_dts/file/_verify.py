@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`verify`: reads a whole file and says what is wrong with it, and which samples that hurts."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts._errors import CorruptFileError
+from torch_dts._paths import display
+from torch_dts.file._contents import byte_view
+from torch_dts.file._file import DTSFile
+from torch_dts.file._parallel import check_num_workers, map_in_order
+from torch_dts.file._progress import progress_bar
+from torch_dts.file._whole_file import check_block, crc_problem
+
+Value = TypeVar("Value")
+
+# PNG, GIF, BMP, WebP, TIFF: kept as they are, and without an end that could be looked for.
+_OTHER_KINDS = (b"\x89PNG", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong with a file.
+
+    Attributes:
+        kind: ``"table"`` (the section table), ``"section"``, ``"block"``, ``"unreadable"``
+            (the disk refused a block) or ``"file"`` (the CRC-32 of the whole file).
+        message: What was found and what was expected.
+        block: The block that is hurt, or None.
+        samples: Source indices of all samples of that block (for kind ``"file"``: of those
+            that look damaged).
+        paths: Their relative paths.
+        likely: Those of them that are no complete JPEG (nor of another kind). Damage
+            inside a picture does not show here, and a source file may have been cut before.
+    """
+
+    kind: str
+    message: str
+    block: int | None = None
+    samples: tuple[int, ...] = ()
+    paths: tuple[str, ...] = ()
+    likely: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True)
+class VerifyReport:
+    """What `verify` found.
+
+    Attributes:
+        path: The file.
+        num_blocks: Blocks read.
+        num_samples: Samples in the file.
+        problems: Everything that is wrong; empty when nothing is.
+        notes: What could not be checked, and why.
+        seconds: How long it took.
+    """
+
+    path: str
+    num_blocks: int
+    num_samples: int
+    problems: tuple[Problem, ...]
+    notes: tuple[str, ...]
+    seconds: float
+
+    @property
+    def ok(self) -> bool:
+        """True when nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __str__(self) -> str:
+        what = f"{display(self.path)}: {self.num_samples} samples in {self.num_blocks} blocks"
+        if self.ok:
+            return f"{what}, all right"
+        return "\n".join([f"{what}, {len(self.problems)} problem(s)", *map(str, self.problems)])
+
+
+def verify(
+    path: str | os.PathLike[str], *, num_workers: int | None = None, progress: bool | None = None
+) -> VerifyReport:
+    """Reads a file from end to end and checks all that can be checked.
+
+    That is: header, section table and sections, the tables against each other, each
+    block's CRC-32 and index, and the CRC-32 of the whole file. It goes on after a fault,
+    so that the report lists all of them.
+
+    Args:
+        path: The file. It is only read.
+        num_workers: Blocks checked at a time; None: by the CPUs, 8 at most.
+        progress: Show a bar on stderr; None: when that is a terminal.
+
+    Returns:
+        A report that is true when the file is all right.
+
+    Raises:
+        OSError: The file can't be opened.
+        CorruptFileError: It is no ``.dts`` file or its header is damaged, so that
+            nothing in it can be found.
+        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 1.
+    """
+    start = time.perf_counter()
+    workers = check_num_workers(num_workers)
+    found = _Findings()
+    with ExitStack() as stack:
+        file = stack.enter_context(_open_somehow(path, found))
+        is_table_damaged = bool(found.problems)
+        has_tables, has_order = _check_tables(file, found)
+        has_names = has_order and not is_table_damaged
+        known_crcs = _known_crcs(file)
+        if not has_names:
+            found.notes.append("which samples the blocks hold is not known, as tables are damaged")
+        if not has_tables and file.sections:
+            # The blocks' own headers stand in for the tables.
+            file = stack.enter_context(DTSFile(path, ignore_sections=True))
+            _check_tables(file, found)
+        _check_blocks(file, has_names, known_crcs, found, workers, progress)
+        return VerifyReport(
+            path=file.path,
+            num_blocks=file.num_blocks,
+            num_samples=len(file),
+            problems=tuple(found.problems),
+            notes=tuple(found.notes),
+            seconds=time.perf_counter() - start,
+        )
+
+
+@dataclass
+class _Findings:
+    """What has been found so far."""
+
+    problems: list[Problem] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def attempt(self, file: DTSFile, kind: str, check: Callable[[], object]) -> bool:
+        """Runs a check; a fault becomes a problem, once."""
+        try:
+            check()
+        except (CorruptFileError, OSError) as error:
+            self.add(file, kind, error)
+            return False
+        return True
+
+    def add(self, file: DTSFile, kind: str, error: CorruptFileError | OSError) -> None:
+        header = file.header
+        block = None
+        if isinstance(error, CorruptFileError) and error.offset is not None:
+            number = (error.offset - header.header_bytes) // header.block_size
+            if 0 <= number < header.num_blocks:
+                kind, block = "block", number
+        # Several tables may need the same damaged part.
+        if all(problem.message != _text(error) for problem in self.problems):
+            self.problems.append(Problem(kind, _text(error), block))
+
+
+def _open_somehow(path: str | os.PathLike[str], found: _Findings) -> DTSFile:
+    """With damaged sections the blocks can still be found, so they are checked all the same."""
+    try:
+        return DTSFile(path)
+    except CorruptFileError as error:
+        first = error
+    try:
+        file = DTSFile(path, ignore_sections=True)
+    except CorruptFileError:
+        raise first from None
+    found.problems.append(Problem("table", _text(first)))
+    found.notes.append("no section can be read, so the CRCs of the blocks are not known")
+    return file
+
+
+def _check_tables(file: DTSFile, found: _Findings) -> tuple[bool, bool]:
+    """Whether it is known where samples lie, and which ones they are; other damage is only noted."""
+    file.block_handle()  # refuses pixel files
+    readable = {
+        section.tag: found.attempt(file, "section", partial(_native.file_section, file.handle, section.tag))
+        for section in file.sections
+    }
+    has_tables = found.attempt(file, "section", lambda: file.block_table)
+    has_order = has_tables and found.attempt(file, "section", lambda: file.source_index)
+    others: list[tuple[str, Callable[[], object]]] = [
+        ("LABL", lambda: file.labels),
+        ("CLSS", lambda: file.classes),
+        ("INFO", lambda: file.info),
+        ("PATH", lambda: sum(1 for _ in file.paths)),
+    ]
+    for tag, check in others:
+        if readable.get(tag, True):
+            found.attempt(file, "section", check)
+    return has_tables, has_order
+
+
+def _known_crcs(file: DTSFile) -> Tensor | None:
+    """int64 ``[num_blocks]``: what BIDX says, whatever state other sections are in; None: nothing."""
+    raw = _quietly(lambda: _native.file_section(file.handle, "BIDX"))
+    if raw is None or raw.numel() != 8 * file.num_blocks:
+        return None
+    return raw.view(torch.int32)[1::2].to(torch.int64) & 0xFFFFFFFF
+
+
+def _check_blocks(
+    file: DTSFile,
+    has_names: bool,
+    known_crcs: Tensor | None,
+    found: _Findings,
+    workers: int,
+    progress: bool | None,
+) -> None:
+    def check(block_id: int) -> tuple[int | None, str]:
+        try:
+            crc, problem = check_block(file.handle, block_id)
+            is_told = problem.startswith(f"block {block_id}")  # else it is about a table
+            if known_crcs is not None and crc != known_crcs[block_id] and not is_told:
+                problem = (
+                    f"block {block_id}: CRC-32 is {crc:#010x}, expected {int(known_crcs[block_id]):#010x}"
+                )
+            return crc, problem
+        except (OSError, CorruptFileError) as error:
+            return None, f"block {block_id} can't be read: {_text(error)}"
+
+    crcs: list[int] = []
+    hurt: list[Problem] = []
+    with progress_bar(progress, file.num_blocks * file.block_size, "verify") as bar:
+        for block_id, (crc, problem) in map_in_order(check, range(file.num_blocks), workers):
+            if crc is None:
+                hurt.append(_block_problem(file, has_names, "unreadable", block_id, problem))
+            else:
+                crcs.append(crc)
+                # A table that can't be built is told for every block: it is known already.
+                if problem and all(known.message != problem for known in found.problems):
+                    hurt.append(_block_problem(file, has_names, "block", block_id, problem))
+            bar.update(file.block_size)
+    found.problems.extend(hurt)
+    if len(crcs) < file.num_blocks:
+        found.notes.append("the CRC-32 of the whole file was not checked, as not all blocks can be read")
+        return
+    found.attempt(file, "file", lambda: _check_file_crc(file, has_names, known_crcs, found, crcs))
+
+
+def _check_file_crc(
+    file: DTSFile, has_names: bool, known_crcs: Tensor | None, found: _Findings, crcs: list[int]
+) -> None:
+    expected = file.header.crc_code
+    crc = _native.file_crc(file.handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
+    if crc == expected:
+        return
+    message = crc_problem(crc, expected)
+    if known_crcs is not None:
+        # With the right blocks it would fit: the damaged ones explain it.
+        if _native.file_crc(file.handle, known_crcs) != expected:
+            found.problems.append(Problem("file", message))
+        return
+    message += "; no CRC-32 of single blocks is known, so it is not known where the damage is"
+    likely: tuple[int, ...] = ()
+    if has_names:
+        blocks = range(file.num_blocks)
+        likely = tuple(sorted(i for b in blocks for i in _look_damaged(file, _stored_ids(file, b))))
+    found.problems.append(Problem("file", message, None, likely, _paths(file, likely), likely))
+
+
+def _block_problem(file: DTSFile, has_names: bool, kind: str, block_id: int, message: str) -> Problem:
+    if not has_names:
+        return Problem(kind, message, block_id)
+    stored = _stored_ids(file, block_id)
+    samples = tuple(sorted(file.positions_of(stored).tolist()))
+    likely = () if kind == "unreadable" else tuple(_look_damaged(file, stored))
+    return Problem(kind, message, block_id, samples, _paths(file, samples), likely)
+
+
+def _stored_ids(file: DTSFile, block_id: int) -> Tensor:
+    """The stored indices of a block's samples."""
+    counts = file.block_table.num_samples
+    first = int(counts[:block_id].sum())
+    return torch.arange(first, first + int(counts[block_id]), device="cpu")
+
+
+def _paths(file: DTSFile, samples: tuple[int, ...]) -> tuple[str, ...]:
+    return _quietly(lambda: tuple(file.paths[sample] for sample in samples)) or ()
+
+
+def _look_damaged(file: DTSFile, stored: Tensor) -> list[int]:
+    """Source indices of the samples that end before their end marker, or are no picture of any kind."""
+    read = _quietly(lambda: _native.read_samples(file.handle, stored))
+    if read is None:
+        return []
+    arena, offsets, sizes = read
+    scanned = _native.scan_samples(arena, offsets, sizes)
+    view = byte_view(arena)
+    is_other_kind = [view[at : at + 4].tobytes().startswith(_OTHER_KINDS) for at in offsets.tolist()]
+    damaged = (scanned[:, 0] == 0) | (scanned[:, 3] == 0)
+    damaged &= ~torch.tensor(is_other_kind, dtype=torch.bool, device="cpu")
+    return sorted(file.positions_of(stored[damaged]).tolist())
+
+
+def _quietly(get: Callable[[], Value]) -> Value | None:
+    """What a damaged part costs is detail in the report, never the report: its fault is listed already."""
+    try:
+        return get()
+    except (CorruptFileError, OSError):
+        return None
+
+
+def _text(error: OSError | CorruptFileError) -> str:
+    """An error without the file's name, which the report has already."""
+    return error.problem if isinstance(error, CorruptFileError) else error.strerror or str(error)

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The CRC-32 of a whole file, block by block in threads."""
+
+from __future__ import annotations
+
+import os
+
+import torch
+
+from torch_dts import _native
+from torch_dts._errors import CorruptFileError
+from torch_dts.file._header import Header
+from torch_dts.file._parallel import check_num_workers, map_in_order
+
+
+def check_block(handle: int, block_id: int) -> tuple[int, str]:
+    """A block's CRC-32 as it is on the disk, and what is wrong with the block ("": nothing)."""
+    crcs, problems = _native.check_blocks(handle, torch.tensor([block_id], device="cpu"))
+    return int(crcs[0]), problems[0]
+
+
+def check_whole_file(handle: int, header: Header, path: str, num_workers: int | None = None) -> None:
+    """Reads all blocks once and compares every CRC-32 that the file holds.
+
+    Raises:
+        CorruptFileError: The first block that is wrong, else the file's CRC-32.
+        OSError: The disk can't be read.
+    """
+    crcs: list[int] = []
+    workers = check_num_workers(num_workers)
+    for block_id, (crc, problem) in map_in_order(
+        lambda block_id: check_block(handle, block_id), range(header.num_blocks), workers
+    ):
+        if problem:
+            offset = header.header_bytes + block_id * header.block_size
+            raise CorruptFileError(path, offset, problem)
+        crcs.append(crc)
+    found = _native.file_crc(handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
+    if found != header.crc_code:
+        raise CorruptFileError(path, None, crc_problem(found, header.crc_code))
+
+
+def crc_problem(found: int, expected: int) -> str:
+    """What to say when the CRC-32 of the whole file is wrong."""
+    return f"the CRC-32 of the whole file is {found:#010x}, the header says {expected:#010x}"
+
+
+def file_identity(path: str) -> tuple[int, ...]:
+    """What tells two states of a file apart: device, inode, size and time; () where there is none."""
+    try:
+        state = os.stat(path)
+    except OSError:
+        return ()
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
