@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the stored bytes of a sample to what a dataset returns, and errors that name the sample."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from collections.abc import Callable
+from typing import Any
+
+from PIL import Image
+
+from torch_dts.file import DTSFile
+
+Loader = Callable[[memoryview], Any]
+Transform = Callable[[Any], Any]
+
+
+def decode_rgb(data: bytes | memoryview) -> Image.Image:
+    """The PIL image that torchvision's ImageFolder makes of a file with these bytes.
+
+    Raises:
+        Exception: What Pillow raises for bytes that it can't read.
+    """
+    return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def load_sample(loader: Loader, data: memoryview, file: DTSFile, index: int) -> Any:
+    """``loader(data)``; an error keeps its type and says in its text which sample it was.
+
+    Args:
+        loader: Takes the stored bytes, returns the sample.
+        data: The stored bytes.
+        file: The file they are from.
+        index: The source index of the sample in `file`.
+    """
+    try:
+        return loader(data)
+    except Exception as error:
+        extend_message(error, file.describe_sample(index))
+        raise
+
+
+def make_item(
+    sample: Any, target: int, transform: Transform | None, target_transform: Transform | None
+) -> tuple[Any, Any]:
+    """The pair a dataset returns, in torchvision's order: first the sample is transformed."""
+    if transform is not None:
+        sample = transform(sample)
+    return sample, target if target_transform is None else target_transform(target)
+
+
+def extend_message(error: Exception, text: str) -> None:
+    """Appends ``[text]`` to the message of `error`. Never raises.
+
+    Where the message can't be changed, the text becomes a note (Python 3.11 and later).
+    """
+    addition = f" [{text}]"
+    with contextlib.suppress(Exception):
+        if isinstance(error, SyntaxError):  # Pillow has it for a broken PNG; its text is not in args
+            error.msg = f"{error.msg}{addition}"
+        elif isinstance(error, OSError) and error.strerror is not None:
+            error.strerror = f"{error.strerror}{addition}"
+        elif not error.args:
+            error.args = (addition[1:],)
+        elif len(error.args) == 1 and isinstance(error.args[0], str):
+            error.args = (error.args[0] + addition,)
+        elif hasattr(error, "add_note"):
+            error.add_note(addition[1:])

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DTSIterableDataset: a ``.dts`` file read block by block, shuffled and sharded."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from torch.utils.data import IterableDataset, get_worker_info
+
+from torch_dts._paths import display
+from torch_dts.datasets._chunks import EpochOrder, Share, rank_range
+from torch_dts.datasets._decode import Transform
+from torch_dts.datasets._epochs import EpochClock
+from torch_dts.datasets._ranks import RankChoice
+from torch_dts.datasets._stream import ShuffleWindow, check_int, check_window, stream_items
+from torch_dts.file import DTSFile
+from torch_dts.file._file import Verify
+
+
+class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
+    """The samples of a ``.dts`` file as a stream, read in large pieces.
+
+    Blocks are shuffled, then the samples within each group of `shuffle_window` blocks.
+    The order is a function of the file, seed, epoch, window and rank alone
+    (docs/format.md section 5). Each ``iter()`` is a new epoch with a new order, in worker
+    processes too, persistent or not; `set_epoch` says which.
+
+    With torch's DataLoader each sample comes once, whatever ``num_workers`` is. With
+    `batch_size` equal to the DataLoader's, worker w of W makes batches w, w + W, ... of the
+    order, so 0, 1 or 3 workers give the same batches in the same order and
+    ``len(loader)`` holds. Without it samples are dealt one by one, and ``num_workers``
+    changes which samples meet in a batch.
+
+    Without worker processes one group of blocks is in memory while the next one is read:
+    ``2 * shuffle_window * block_size`` bytes (512 MiB with the defaults). Workers that
+    take a part of each group read their own samples only, about 64 MiB at a time, twice.
+
+    Args:
+        path: The file: str, PathLike or the report that `torch_dts.convert` returned.
+        transform: Takes the PIL image in mode RGB, returns the sample.
+        target_transform: Takes the class index, returns the target.
+        shuffle: False: stored order, the same in each epoch.
+        seed: None: 0 where there are several ranks; else drawn once from torch's default
+            generator when the first epoch begins. Then it depends on ``num_workers``.
+        shuffle_window: Blocks whose samples are mixed, or ``"all"``: uniform over the
+            whole file, at the price of reading each sample singly.
+        batch_size: The DataLoader's batch size, see above.
+        num_replicas: Number of ranks, each of which gets an equal part of every epoch
+            (lengths differ by one at most). None: torch.distributed's where it is
+            initialised, else 1.
+        rank: Of this process, from 0; given with `num_replicas` or not at all.
+        verify: What is checked on reading. ``"blocks"``: the CRC-32 of blocks that are
+            read whole; ``"file"``: that, and the CRC-32 of the whole file now, so that
+            worker processes need not; ``False``: bounds only.
+
+    Attributes:
+        file: The open file.
+
+    Raises:
+        OSError: The file can't be opened.
+        CorruptFileError: It is no ``.dts`` file, or damaged.
+        ValueError: An argument is out of its range.
+        TypeError: `seed`, `shuffle_window` or `batch_size` is no integer.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        transform: Transform | None = None,
+        target_transform: Transform | None = None,
+        *,
+        shuffle: bool = True,
+        seed: int | None = None,
+        shuffle_window: ShuffleWindow = 16,
+        batch_size: int | None = None,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        verify: Verify = "blocks",
+    ) -> None:
+        super().__init__()
+        self.transform = transform
+        self.target_transform = target_transform
+        self.shuffle = bool(shuffle)
+        self.seed = None if seed is None else check_int("seed", seed, "an int or None")
+        self._window = check_window(shuffle_window)
+        self.shuffle_window: ShuffleWindow = self._window or "all"
+        self.batch_size = None if batch_size is None else _check_batch_size(batch_size)
+        self._ranks = RankChoice(num_replicas, rank)
+        self.file = DTSFile(path, verify=verify)
+        self.file.ensure_verified()
+        self._clock = EpochClock()
+
+    @property
+    def num_replicas(self) -> int:
+        """The number of ranks, as of now."""
+        return self._ranks.now()[0]
+
+    @property
+    def rank(self) -> int:
+        """The rank of this process, as of now."""
+        return self._ranks.now()[1]
+
+    @property
+    def classes(self) -> list[str]:
+        """The class names; a class index is a position in this list."""
+        return self.file.classes
+
+    @property
+    def class_to_idx(self) -> dict[str, int]:
+        """The class index of each class name."""
+        return self.file.class_to_idx
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``iter()`` is this epoch, each later one the next number.
+
+        Reaches the workers of a DataLoader over this dataset, persistent ones too.
+
+        Raises:
+            ValueError: It is outside of ``[0, 2^32)``.
+        """
+        self._clock.set_next(epoch)
+
+    def __len__(self) -> int:
+        """Samples this rank delivers in an epoch, over all workers."""
+        first, end = rank_range(len(self.file), *self._ranks.now())
+        return end - first
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Begins an epoch; in a DataLoader's worker, that worker's share of it.
+
+        Raises (when samples are asked for):
+            CorruptFileError: A block does not match its CRC-32 or index, or the file changed.
+            OSError: The disk can't be read.
+            Exception: Pillow's own for a sample it refuses, with the sample in its text.
+        """
+        # No generator: the epoch is claimed here and now, before set_epoch is called for the next.
+        num_replicas, rank = self._ranks.now()
+        epoch, seed = self._clock.claim(0 if self.seed is None and num_replicas > 1 else self.seed)
+        order = EpochOrder(self.shuffle, self._window, seed, epoch, num_replicas, rank)
+        info = get_worker_info()
+        worker, num_workers = (0, 1) if info is None else (info.id, info.num_workers)
+        share = Share(worker, num_workers, self.batch_size or 1)
+        return stream_items(self.file, order, share, self.transform, self.target_transform)
+
+    def __repr__(self) -> str:
+        shuffled = f"shuffled, seed {self.seed}, window {self.shuffle_window}"
+        lines = [
+            f"Number of datapoints: {len(self)}",
+            f"File: {display(self.file.path)}",
+            f"Order: {shuffled if self.shuffle else 'as stored'}",
+            self._ranks.describe(),
+            f"Batch size: {self.batch_size}" if self.batch_size else "",
+            f"Transform: {self.transform!r}" if self.transform is not None else "",
+            f"Target transform: {self.target_transform!r}" if self.target_transform is not None else "",
+        ]
+        indented = [f"    {line}" for text in lines for line in text.splitlines()]
+        return "\n".join([f"Dataset {type(self).__name__}", *indented])
+
+
+def _check_batch_size(batch_size: int) -> int:
+    batch_size = check_int("batch_size", batch_size, "an int or None")
+    if batch_size < 1:
+        raise ValueError(f"batch_size is {batch_size}, expected at least 1, or None")
+    return batch_size

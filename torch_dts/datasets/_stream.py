@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An epoch of one file as a stream of items: what the iterable dataset and the DataPipe share."""
+
+from __future__ import annotations
+
+import contextlib
+import operator
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from torch_dts.datasets._chunks import EpochOrder, Share, epoch_groups, plan_chunks
+from torch_dts.datasets._decode import Transform, decode_rgb, load_sample, make_item
+from torch_dts.datasets._reading import ChunkReader, load_ahead
+from torch_dts.file import DTSFile
+
+ShuffleWindow = int | Literal["all"]
+
+
+def stream_items(
+    file: DTSFile,
+    order: EpochOrder,
+    share: Share,
+    transform: Transform | None,
+    target_transform: Transform | None,
+) -> Iterator[tuple[Any, Any]]:
+    """``(sample, target)`` of each sample that a worker takes of an epoch, in order.
+
+    One thread reads ahead; it ends with the generator.
+    """
+    reader = ChunkReader(file)
+    groups = epoch_groups(reader.block_sizes, order)
+    chunks = plan_chunks(groups, share, reader.block_sizes, reader.sample_bytes)
+    with contextlib.closing(load_ahead(chunks, reader.read)) as loaded:
+        for chunk in loaded:
+            for source_index, data, label in chunk:
+                sample = load_sample(decode_rgb, data, file, source_index)
+                yield make_item(sample, label, transform, target_transform)
+
+
+def check_window(shuffle_window: ShuffleWindow) -> int:
+    """The window in blocks, 0 for "all".
+
+    Raises:
+        ValueError: It is neither "all" nor at least 1.
+        TypeError: It is neither "all" nor an integer.
+    """
+    if shuffle_window == "all":
+        return 0
+    window = check_int("shuffle_window", shuffle_window, "a number of blocks or 'all'")
+    if window < 1:
+        raise ValueError(f"shuffle_window is {window}, expected at least 1 (in blocks) or 'all'")
+    return window
+
+
+def check_int(name: str, value: Any, expected: str) -> int:
+    """`value` as an int; bool is none.
+
+    Raises:
+        TypeError: It is no integer.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name} is {value!r}, expected {expected}")
+    return operator.index(value)
