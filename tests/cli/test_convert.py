@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch-dts convert``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+from collections.abc import Callable
+
+import pytest
+
+import torch_dts
+from torch_dts.cli import main
+from torch_dts.cli._convert import parse_size, read_class_to_idx
+
+Make = Callable[..., pathlib.Path]
+Capture = pytest.CaptureFixture[str]
+
+
+def test_folder_to_file_beside_it(image_folder: Make, capsys: Capture) -> None:
+    root = image_folder()
+    assert main(["convert", str(root)]) == 0
+    out, err = capsys.readouterr()
+    lines = out.splitlines()
+    assert lines[0] == f"wrote {root}.dts"
+    assert lines[1] == "  samples   5 in 2 classes"
+    assert err == ""
+    with torch_dts.open(f"{root}.dts") as file:
+        assert list(file.paths) == ["a/0.jpg", "a/1.jpg", "a/2.jpg", "b/0.jpg", "b/1.jpg"]
+
+
+def test_every_option_reaches_convert(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root = image_folder()
+    (root / "a" / "1.jpg").write_bytes(b"")
+    (root / "empty").mkdir()
+    (tmp_path / "numbers.json").write_text('{"b": 0, "a": 1, "empty": 2}')
+    target = tmp_path / "x.dts"
+    target.write_bytes(b"old")
+    options = [
+        "--split",
+        "val",
+        "--order",
+        "source",
+        "--seed",
+        "5",
+        "--check",
+        "decode",
+        "--on-error",
+        "skip",
+    ]
+    options += ["--overwrite", "--block-size", "32MiB", "--allow-empty", "--num-workers", "1", "--progress"]
+    options += ["--class-to-idx", str(tmp_path / "numbers.json"), "--json"]
+    assert main(["convert", str(root), "-o", str(target), *options]) == 0
+    out, err = capsys.readouterr()
+    report = json.loads(out)
+    assert report["path"] == str(target)
+    assert (report["num_samples"], report["num_classes"], report["file_bytes"]) == (4, 3, 48 << 20)
+    assert report["skipped"] == [{"path": str(root / "a" / "1.jpg"), "index": 1, "reason": "empty (0 bytes)"}]
+    assert "writing: 100%" in err
+    with torch_dts.open(target) as file:
+        assert file.classes == ["b", "a", "empty"]
+        assert file.header.is_training == 0
+        assert file.source_index.tolist() == [0, 1, 2, 3]
+        assert (file.info["seed"], file.info["check"]) == (5, "decode")
+
+
+def test_a_failure_is_one_message_and_code_1(
+    image_folder: Make, tmp_path: pathlib.Path, capsys: Capture
+) -> None:
+    root = image_folder()
+    assert main(["convert", str(root / "a"), "-o", str(tmp_path / "x.dts")]) == 1
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("torch-dts: error: ")
+    assert "images directly in it" in err
+    assert "Traceback" not in err
+    (root / "a" / "1.jpg").write_bytes(b"")
+    assert main(["convert", str(root), "-o", str(tmp_path / "x.dts")]) == 1
+    assert "a/1.jpg (sample 1): empty (0 bytes)" in capsys.readouterr().err
+    assert not (tmp_path / "x.dts").exists()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [[], ["x", "--order", "foo"], ["x", "--block-size", "big"], ["x", "--num-workers", "0"], ["x", "y"]],
+)
+def test_wrong_usage_is_code_2(wrong: list[str], capsys: Capture) -> None:
+    assert main(["convert", *wrong]) == 2
+    assert "usage: torch-dts" in capsys.readouterr().err
+
+
+def test_help_shows_how_it_goes(capsys: Capture) -> None:
+    assert main(["convert", "--help"]) == 0
+    out = capsys.readouterr().out
+    assert "photos/cat/1.jpg" in out
+    assert "torch-dts convert imagenet/train -o train.dts" in out
+    for option in ("--split", "--order", "--seed", "--check", "--on-error", "--overwrite", "--block-size"):
+        assert option in out
+
+
+def test_names_that_are_no_utf8(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    target = os.fsdecode(os.fsencode(tmp_path) + b"/\xff.dts")
+    for options in ([], ["--json", "--overwrite"]):
+        assert main(["convert", str(image_folder()), "-o", target, *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == f"wrote {tmp_path}/\\xff.dts"
+    assert json.loads(lines[-1])["path"] == f"{tmp_path}/\\xff.dts"
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [("33554432", 32 << 20), ("32MiB", 32 << 20), ("32M", 32 << 20), ("32 mib", 32 << 20), ("1GiB", 1 << 30),
+     ("16384K", 16 << 20), ("7B", 7)],
+)  # fmt: skip
+def test_sizes(text: str, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("text", ["", "MiB", "1.5MiB", "-1", "3TiB", "16MiBx", "16MM", "²"])
+def test_what_is_no_size(text: str) -> None:
+    with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as 32MiB"):
+        parse_size(text)
+
+
+def test_class_numbers_from_json(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"b": 0, "a": 1}')
+    assert read_class_to_idx(str(path)) == {"b": 0, "a": 1}
+    path.write_text('["a"]')
+    with pytest.raises(ValueError, match="must hold an object such as"):
+        read_class_to_idx(str(path))
+    path.write_text("{")
+    with pytest.raises(ValueError, match=r"x\.json is not JSON"):
+        read_class_to_idx(str(path))

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+import json
+import re
+
+import pytest
+from building import BLOCK_SIZE, HEADER_BYTES, build, build_pixels, samples_of
+from tampering import flip, patch, replace_section, resign_head, set_header
+
+from torch_dts import DTSFile
+from torch_dts.cli import main
+
+
+@pytest.fixture
+def samples():
+    return samples_of({"a": 3, "b": 2})
+
+
+@pytest.fixture
+def path(tmp_path, samples):
+    return build(tmp_path / "a.dts", samples, [b"a", b"b"], blocks=[[4, 0], [2, 1, 3]])
+
+
+def run(capsys, *arguments):
+    assert main(["info", *map(str, arguments)]) == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    return shown.out
+
+
+def as_rows(text):
+    return dict(re.split(r"\s{2,}", line, maxsplit=1) for line in text.splitlines())
+
+
+def test_table(capsys, path, samples):
+    rows = as_rows(run(capsys, path))
+    mean = sum(len(sample.data) for sample in samples) / 5
+    assert rows == {
+        "file": str(path),
+        "size": "48.0 MiB (50331648 bytes)",
+        "type": "IMAGENET, format version 3.0.0.0",
+        "export level": "0 (original files, byte for byte)",
+        "split": "train",
+        "samples": f"5, {mean:.0f} bytes on average",
+        "classes": "2: a, b",
+        "blocks": "2 of 16.0 MiB, 4.0 KiB of it for the index",
+        "free room": rows["free room"],
+        "sections": "HEAD INFO CLSS BIDX SIZE LABL ORDR PATH",
+        "made by": "by hand",
+        "CRC-32": rows["CRC-32"],
+        "fingerprint": rows["fingerprint"],
+    }
+    padded = sum(-(-len(sample.data) // 64) * 64 for sample in samples)
+    free = 2 * (BLOCK_SIZE - 4096) - padded
+    assert rows["free room"] == f"{100 * free / (2 * BLOCK_SIZE):.2f} % of the blocks (32.0 MiB)"
+    with DTSFile(path) as file:
+        assert rows["CRC-32"] == f"{file.header.crc_code:#010x}"
+        assert rows["fingerprint"] == file.fingerprint
+
+
+def test_json(capsys, path, samples):
+    facts = json.loads(run(capsys, path, "--json"))
+    assert facts["path"] == str(path)
+    assert facts["file_bytes"] == HEADER_BYTES + 2 * BLOCK_SIZE
+    assert facts["type"] == "IMAGENET"
+    assert facts["version"] == "3.0.0.0"
+    assert facts["level"] == 0
+    assert facts["num_samples"] == 5
+    assert facts["classes"] == ["a", "b"]
+    assert facts["num_classes"] == 2
+    assert facts["num_blocks"] == 2
+    assert facts["block_size"] == BLOCK_SIZE
+    assert facts["mean_sample_bytes"] == sum(len(sample.data) for sample in samples) / 5
+    assert facts["free_fraction"] == facts["free_bytes"] / (2 * BLOCK_SIZE)
+    assert facts["info"] == {"writer": "by hand", "level": 0}
+    assert [section["tag"] for section in facts["sections"]][-1] == "PATH"
+    assert facts["header"]["max_pic_area"] == 32 * 24
+    assert facts["header"]["version"] == [3, 0, 0, 0]
+
+
+def test_many_classes_and_odd_names(capsys, tmp_path, samples):
+    names = [b"a", b"\xff\n", "猫".encode(), b"d", b"e", b"f"]
+    path = build(tmp_path / "a.dts", samples, names)
+    assert as_rows(run(capsys, path))["classes"] == "6: a, \\xff\\n, 猫, d, e, ..."
+    assert json.loads(run(capsys, path, "--json"))["classes"][1] == "\udcff\n"
+
+
+def test_an_old_file(capsys, tmp_path, samples):
+    path = build(tmp_path / "a.dts", samples, [b"a"] * 2, tags=(), num_classes=1000)
+    rows = as_rows(run(capsys, path))
+    assert rows["sections"] == "none (an old file)"
+    assert rows["classes"] == "1000: 0, 1, 2, 3, 4, ..."
+    assert not {"made by", "settings"} & rows.keys()
+    facts = json.loads(run(capsys, path, "--json"))
+    assert facts["sections"] == []
+    assert facts["info"] == {}
+
+
+def test_a_pixel_file(capsys, tmp_path):
+    path = build_pixels(tmp_path / "a.dts", 3)
+    rows = as_rows(run(capsys, path))
+    assert rows["type"] == "CIFAR10, format version 3.0.0.0"
+    assert rows["samples"] == "3"
+    assert "free room" not in rows
+    assert json.loads(run(capsys, path, "--json"))["mean_sample_bytes"] is None
+
+
+def test_numbers_json_does_not_know(capsys, path):
+    patch(path, 112, b"\0\0\xc0\x7f")
+    resign_head(path)
+    assert json.loads(run(capsys, path, "--json"))["header"]["compression_ratio"] is None
+
+
+def test_a_volume(capsys, path):
+    set_header(path, num_volumes=4, volume_id=2)
+    assert as_rows(run(capsys, path))["volume"] == "2 of 4 (counted from 0)"
+
+
+def test_a_val_set_at_level_2(capsys, tmp_path, samples):
+    path = build(tmp_path / "a.dts", samples, [b"a", b"b"], level=2, block_header_size=16384)
+    patch(path, 16, bytes(4))
+    resign_head(path)
+    rows = as_rows(run(capsys, path))
+    assert rows["split"] == "val"
+    assert rows["export level"] == "2"
+    assert rows["blocks"] == "1 of 16.0 MiB, 16.0 KiB of it for the index"
+
+
+def test_damaged_sections(capsys, path):
+    flip(path, 4096)
+    assert main(["info", str(path)]) == 1
+    assert "section table: magic is" in capsys.readouterr().err
+    assert as_rows(run(capsys, path, "--ignore-sections"))["classes"] == "2: 0, 1"
+
+
+def test_settings(capsys, path):
+    replace_section(
+        path, "INFO", b'{"writer": "x\\n", "n": [1, null], "source": {"kind": "folder"}, "a\\n": "b"}'
+    )
+    rows = as_rows(run(capsys, path))
+    assert rows["made by"] == "x\\n"
+    assert rows["settings"] == 'n [1, null], source {"kind": "folder"}, a\\n b'
+
+
+def test_a_set_without_samples(capsys, tmp_path):
+    path = build(tmp_path / "a.dts", [], [], blocks=[])
+    rows = as_rows(run(capsys, path))
+    assert rows["samples"] == "0, 0 bytes on average"
+    assert rows["classes"] == "0"
+    assert rows["free room"] == "0.00 % of the blocks (0 bytes)"

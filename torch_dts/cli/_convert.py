@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch-dts convert``: a folder of images -> one .dts file."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from typing import Any
+
+from torch_dts._paths import display
+from torch_dts.cli._options import add_work_options
+from torch_dts.cli._output import emit
+from torch_dts.convert._arguments import CHECKS, ON_ERRORS, ORDERS, SPLITS
+from torch_dts.convert._convert import convert
+from torch_dts.convert._report import ConvertReport
+
+_DESCRIPTION = """\
+Pack a folder of images into one .dts file. Every file's bytes are kept as they are; the
+folder is only read. The folder has one sub-folder per class, as torchvision's
+ImageFolder wants it:
+    photos/cat/1.jpg  photos/cat/2.jpg  photos/dog/1.jpg  ...
+"""
+
+_EXAMPLES = """\
+examples:
+  torch-dts convert photos                        writes photos.dts beside the folder
+  torch-dts convert imagenet/train -o train.dts   names the file
+  torch-dts convert imagenet/val -o val.dts --order source
+                                                  a validation set keeps the folder's order
+  torch-dts convert photos --check decode --on-error skip
+                                                  decodes every image, leaves damaged ones out and lists them
+"""
+
+_UNITS = {"": 1, "B": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the command line."""
+    parser = commands.add_parser(
+        "convert",
+        help="pack a folder of images into a .dts file",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("source", metavar="SOURCE", help="folder with one sub-folder of images per class")
+    add("-o", "--output", metavar="FILE", help="file to write (default: SOURCE.dts beside the folder)")
+    add("--overwrite", action="store_true", help="replace FILE if it exists")
+    add(
+        "--split",
+        choices=SPLITS,
+        help="what the set is for (default: val for a folder called val, valid, validation or test)",
+    )
+    add(
+        "--order",
+        choices=ORDERS,
+        default="shuffled",
+        help="how samples lie in the file: shuffled, for training (default), or as in the source",
+    )
+    add("--seed", type=int, default=42, metavar="N", help="seed of the shuffle (default: 42)")
+    add(
+        "--check",
+        choices=CHECKS,
+        default="header",
+        help="what is checked before writing: each file's header (default), its decoding, or nothing",
+    )
+    add(
+        "--on-error",
+        choices=ON_ERRORS,
+        default="raise",
+        help="bad images: stop and list them (raise, default), leave them out (skip), store them (keep)",
+    )
+    add(
+        "--block-size",
+        type=parse_size,
+        metavar="SIZE",
+        help="bytes of a block, such as 32MiB; larger ones are for images above 16 MiB (default: 16MiB)",
+    )
+    add("--allow-empty", action="store_true", help="classes without images are fine")
+    add(
+        "--class-to-idx",
+        metavar="FILE.json",
+        help='class numbers to use, as {"cat": 0, "dog": 1}, so that two sets agree',
+    )
+    add("--json", action="store_true", help="print the report as JSON")
+    add_work_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; returns the exit code."""
+    report = convert(
+        args.source,
+        args.output,
+        split=args.split,
+        class_to_idx=None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx),
+        allow_empty=args.allow_empty,
+        order=args.order,
+        seed=args.seed,
+        check=args.check,
+        on_error=args.on_error,
+        overwrite=args.overwrite,
+        block_size=args.block_size,
+        num_workers=args.num_workers,
+        progress=args.progress,
+    )
+    emit(json.dumps(as_dict(report)) if args.json else str(report))
+    return 0
+
+
+def parse_size(text: str) -> int:
+    """An argument type: bytes with an optional unit, "32MiB", "32M" or "33554432"."""
+    digits = text.rstrip("KMGiBkmgb ")
+    unit = text[len(digits) :].strip().upper().removesuffix("B").removesuffix("I")
+    if not digits.isdecimal() or unit not in _UNITS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32MiB")
+    return int(digits) * _UNITS[unit]
+
+
+def read_class_to_idx(path: str) -> dict[str, int]:
+    """Class numbers from a JSON file.
+
+    Raises:
+        ValueError: It is not a JSON object of numbers.
+    """
+    with open(path, encoding="utf-8") as file:
+        try:
+            loaded = json.load(file)
+        except ValueError as error:
+            raise ValueError(f"{display(path)} is not JSON: {error}") from error
+    if not isinstance(loaded, dict):
+        raise ValueError(f'{display(path)} must hold an object such as {{"cat": 0, "dog": 1}}')
+    return loaded
+
+
+def as_dict(report: ConvertReport) -> dict[str, Any]:
+    """The report's fields and rates; file names as they print."""
+    fields = dataclasses.asdict(report)
+    fields["path"] = display(report.path)
+    for bad in (*fields["skipped"], *fields["kept_bad"]):
+        bad["path"] = display(bad["path"])
+    fields["images_per_second"] = report.images_per_second
+    fields["megabytes_per_second"] = report.megabytes_per_second
+    return fields

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+"""``torch-dts info``: what a file is, from its header and sections."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from dataclasses import asdict
+from typing import Any
+
+from torch_dts._paths import display
+from torch_dts.cli._output import emit, human_bytes, two_columns
+from torch_dts.file import DTSFile
+
+_CLASSES_SHOWN = 5
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Adds the command to the command line."""
+    parser = commands.add_parser(
+        "info",
+        help="show what is in a .dts file",
+        description="Show what is in a .dts file. Reads its header and tables, not its samples.",
+    )
+    parser.add_argument("file", metavar="FILE", help="a .dts file")
+    parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument(
+        "--ignore-sections",
+        action="store_true",
+        help="read header and blocks only, for a file whose other parts are damaged",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Runs the command; returns the exit code."""
+    with DTSFile(args.file, ignore_sections=args.ignore_sections) as file:
+        facts = collect(file)
+    emit(json.dumps(facts, indent=2, allow_nan=False) if args.json else as_table(facts))
+    return 0
+
+
+def collect(file: DTSFile) -> dict[str, Any]:
+    """All that `info` shows, as plain values; sizes in bytes. None: not known for pixel files."""
+    header = file.header
+    facts: dict[str, Any] = {
+        "path": file.path,
+        "file_bytes": file.file_bytes,
+        "type": header.dataset_type,
+        "version": ".".join(map(str, header.version)),
+        "level": header.compress_level,
+        "split": "train" if header.is_training else "val",
+        "num_samples": len(file),
+        "num_classes": header.num_classes,
+        "classes": file.classes,
+        "num_blocks": header.num_blocks,
+        "block_size": header.block_size,
+        "block_header_size": header.block_header_size,
+        "volume": [header.volume_id, header.num_volumes],
+        "free_bytes": None,
+        "free_fraction": None,
+        "mean_sample_bytes": None,
+        "crc_code": f"{header.crc_code:#010x}",
+        "fingerprint": file.fingerprint,
+        "sections": [asdict(section) for section in file.sections],
+        "info": file.info,
+        "header": {name: _finite(value) for name, value in asdict(header).items()},
+    }
+    if header.has_blocks:
+        facts.update(_room(file))
+    return facts
+
+
+def as_table(facts: dict[str, Any]) -> str:
+    """The facts as text for people."""
+    rows = [
+        ("file", display(facts["path"])),
+        ("size", f"{human_bytes(facts['file_bytes'])} ({facts['file_bytes']} bytes)"),
+        ("type", f"{facts['type']}, format version {facts['version']}"),
+        ("export level", f"{facts['level']}{_LEVELS.get(facts['level'], '')}"),
+        ("split", facts["split"]),
+        ("samples", _samples(facts)),
+        ("classes", _classes(facts["classes"])),
+        ("blocks", _blocks(facts)),
+    ]
+    if facts["free_fraction"] is not None:
+        free = f"{100 * facts['free_fraction']:.2f} % of the blocks ({human_bytes(facts['free_bytes'])})"
+        rows.append(("free room", free))
+    if facts["volume"][1] > 1:
+        rows.append(("volume", f"{facts['volume'][0]} of {facts['volume'][1]} (counted from 0)"))
+    rows.append(
+        ("sections", " ".join(section["tag"] for section in facts["sections"]) or "none (an old file)")
+    )
+    info = dict(facts["info"])
+    info.pop("level", None)
+    if "writer" in info:
+        rows.append(("made by", _plain(info.pop("writer"))))
+    if info:
+        rows.append(
+            ("settings", ", ".join(f"{display(name)} {_plain(value)}" for name, value in info.items()))
+        )
+    rows += [("CRC-32", facts["crc_code"]), ("fingerprint", facts["fingerprint"])]
+    return two_columns(rows)
+
+
+_LEVELS = {0: " (original files, byte for byte)"}
+
+
+def _room(file: DTSFile) -> dict[str, Any]:
+    """Free room: what is neither index area nor samples (with their padding)."""
+    header = file.header
+    alignment = max(1, header.pic_alignment)
+    padded = int(((file.sizes + alignment - 1) // alignment * alignment).sum())
+    total = header.num_blocks * header.block_size
+    free = total - header.num_blocks * header.block_header_size - padded
+    return {
+        "free_bytes": free,
+        "free_fraction": free / total if total else 0.0,
+        "mean_sample_bytes": float(file.sizes.sum()) / len(file) if len(file) else 0.0,
+    }
+
+
+def _samples(facts: dict[str, Any]) -> str:
+    mean = facts["mean_sample_bytes"]
+    return str(facts["num_samples"]) + ("" if mean is None else f", {human_bytes(mean)} on average")
+
+
+def _classes(names: list[str]) -> str:
+    shown = ", ".join(display(name) for name in names[:_CLASSES_SHOWN])
+    more = ", ..." if len(names) > _CLASSES_SHOWN else ""
+    return f"{len(names)}: {shown}{more}" if names else "0"
+
+
+def _blocks(facts: dict[str, Any]) -> str:
+    return (
+        f"{facts['num_blocks']} of {human_bytes(facts['block_size'])}, "
+        f"{human_bytes(facts['block_header_size'])} of it for the index"
+    )
+
+
+def _plain(value: Any) -> str:
+    """A JSON value as printable text, strings without quotes."""
+    return display(value) if isinstance(value, str) else json.dumps(value)
+
+
+def _finite(value: Any) -> Any:
+    """JSON has no NaN and no infinity; a damaged header may."""
+    if isinstance(value, tuple):
+        return [_finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
