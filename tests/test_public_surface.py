@@ -11,12 +11,11 @@ from typing import Any
 
 import pytest
 import torch
-import torch_dts._C
 
 import torch_dts
-from torch_dts import _native
+from torch_dts import _C, _native
 
-MODULE = pathlib.Path(torch_dts._C.__file__)
+MODULE = pathlib.Path(_C.__file__)
 
 SIGNATURES = {
     "convert": """(source, path=None, *, level=0, split=None, class_to_idx=None, allow_empty=False,

@@ -244,8 +244,8 @@ def test_a_folder_that_may_not_be_written(path, tmp_path):
 
 
 def test_wrong_arguments(path, tmp_path):
-    with pytest.raises(ValueError, match="num_workers is 0"):
-        extract(path, tmp_path / "out", num_workers=0)
+    with pytest.raises(ValueError, match="num_workers is -1"):
+        extract(path, tmp_path / "out", num_workers=-1)
     with pytest.raises(FileNotFoundError, match=r"missing.dts"):
         extract(tmp_path / "missing.dts", tmp_path / "out")
     with pytest.raises(TypeError, match="str, bytes"):

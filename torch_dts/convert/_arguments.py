@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
 from typing import Any
 
+from torch_dts._parallel import check_num_workers
+
 MIB = 1 << 20
 BLOCK_SIZE_STEP = 16 * MIB
+MOST_THREADS = 1024  # decoding and hashing keep every CPU busy
 BLOCK_SIZE_LIMIT = 4096 * MIB
 
 SPLITS = ("train", "val")
@@ -100,7 +102,7 @@ def check_arguments(
         on_error=_one_of("on_error", on_error, ON_ERRORS),
         overwrite=_as_bool("overwrite", overwrite),
         block_size=_check_block_size(block_size),
-        num_workers=_check_num_workers(num_workers),
+        num_workers=check_num_workers(num_workers, most=MOST_THREADS),
         progress=progress,
     )
 
@@ -164,14 +166,3 @@ def _check_block_size(block_size: int | None) -> int:
             f"block_size must be a multiple of 16 MiB ({BLOCK_SIZE_STEP} bytes) under 4 GiB, not {value}"
         )
     return value
-
-
-def _check_num_workers(num_workers: int | None) -> int:
-    if num_workers is None:
-        if hasattr(os, "sched_getaffinity"):
-            return max(1, len(os.sched_getaffinity(0)))
-        return os.cpu_count() or 1
-    value = _as_int("num_workers", num_workers)
-    if value < 0:
-        raise ValueError(f"num_workers must be 0 or more, not {value}")
-    return max(1, value)

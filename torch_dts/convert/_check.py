@@ -17,9 +17,9 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
-from torch_dts.convert._pool import run_tasks
-from torch_dts.convert._progress import Progress
+from torch_dts._progress import Progress
 from torch_dts.convert._report import BadSample
 from torch_dts.convert._samples import Samples
 
@@ -67,23 +67,19 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
     checked = Checked(torch.full((len(samples),), -1, dtype=torch.int64))
     Image.init()  # not left to the threads: loading PIL's plugins is not thread-safe
 
-    def take(_: int, chunk: _Chunk) -> None:
-        sizes = torch.as_tensor(chunk.sizes, dtype=torch.int64)
-        checked.sizes[chunk.start : chunk.start + sizes.numel()] = sizes
-        checked.max_area = max(checked.max_area, chunk.max_area)
-        checked.bad += chunk.bad
-        bar.add(sizes.numel())
-
     with Progress("checking", len(samples), progress) as bar, warnings.catch_warnings():
         # PIL warns of odd metadata, and of images above half of its size limit.
         warnings.simplefilter("ignore")
-        run_tasks(
+        for start, chunk in map_in_order(
             lambda start: run(samples, start, min(start + step, len(samples))),
             range(0, len(samples), step),
             num_workers,
-            take,
-        )
-    checked.bad.sort(key=lambda each: each.index)
+        ):
+            sizes = torch.as_tensor(chunk.sizes, dtype=torch.int64)
+            checked.sizes[start : start + sizes.numel()] = sizes
+            checked.max_area = max(checked.max_area, chunk.max_area)
+            checked.bad += chunk.bad
+            bar.add(sizes.numel())
     return checked
 
 

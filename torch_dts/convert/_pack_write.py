@@ -15,9 +15,9 @@ import torch
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
-from torch_dts.convert._pool import run_tasks
-from torch_dts.convert._progress import Progress
+from torch_dts._progress import Progress
 from torch_dts.convert._samples import Samples
 
 MIN_BLOCK_HEADER_BYTES = 4096
@@ -93,16 +93,13 @@ def write_blocks(writer: int, plan: BlockPlan, kept: Kept, num_workers: int, pro
     """
     totals = Totals()
     fill = _BlockFiller(writer, plan, kept)
-
-    def take(_: int, done: tuple[int, int, int]) -> None:
-        num_bytes, max_area, num_missing_eoi = done
-        totals.max_area = max(totals.max_area, max_area)
-        totals.num_missing_eoi += num_missing_eoi
-        bar.add(num_bytes)
-
     num_threads = min(num_workers, plan.num_blocks)
     with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
-        run_tasks(fill.write_block, range(plan.num_blocks), num_threads, take)
+        for _, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
+            num_bytes, max_area, num_missing_eoi = done
+            totals.max_area = max(totals.max_area, max_area)
+            totals.num_missing_eoi += num_missing_eoi
+            bar.add(num_bytes)
     return totals
 
 

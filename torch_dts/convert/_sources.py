@@ -17,11 +17,11 @@ from PIL import Image
 from torch import Tensor
 from torch.utils.data import ConcatDataset, IterableDataset, Subset
 
+from torch_dts._progress import Progress
 from torch_dts.convert._classes import apply_class_to_idx, check_labels, dataset_classes, number_classes
 from torch_dts.convert._folder import folder_root, is_dataset_folder, is_path, open_folder
 from torch_dts.convert._items import extension_of, read_item
 from torch_dts.convert._names import name_samples
-from torch_dts.convert._progress import Progress
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._spool import Spool
 

@@ -14,12 +14,12 @@ import torch
 from torch import Tensor
 
 from torch_dts._errors import CorruptFileError
+from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
+from torch_dts._progress import Progress
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
 from torch_dts.file._ids import sample_ids_tensor
-from torch_dts.file._parallel import check_num_workers, map_in_order
-from torch_dts.file._progress import progress_bar
 from torch_dts.file._tree import Tree, find_clash, path_fault
 
 
@@ -83,7 +83,7 @@ def extract(
             was written), or a block is damaged.
         OSError: The disk is full or refuses; names the file.
         IndexError: A sample in `indices` does not exist.
-        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 1.
+        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 0.
     """
     start = time.perf_counter()
     workers = check_num_workers(num_workers)
@@ -187,10 +187,10 @@ def _write_samples(
     total = int(file.sizes.sum() if wanted is None else file.sizes[wanted].sum())
     work = write_block if wanted is None else write_chosen
     num_bytes = 0
-    with progress_bar(progress, total, "extract") as bar:
+    with Progress("extracting", total, progress, is_bytes=True) as bar:
         for _, written in map_in_order(work, sorted(stored_of), workers):
             num_bytes += written
-            bar.update(written)
+            bar.add(written)
     return num_bytes
 
 

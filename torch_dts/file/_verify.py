@@ -16,11 +16,11 @@ from torch import Tensor
 
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
+from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
+from torch_dts._progress import Progress
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
-from torch_dts.file._parallel import check_num_workers, map_in_order
-from torch_dts.file._progress import progress_bar
 from torch_dts.file._whole_file import check_block, crc_problem
 
 Value = TypeVar("Value")
@@ -112,7 +112,7 @@ def verify(
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file or its header is damaged, so that
             nothing in it can be found.
-        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 1.
+        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 0.
     """
     start = time.perf_counter()
     workers = check_num_workers(num_workers)
@@ -234,7 +234,7 @@ def _check_blocks(
 
     crcs: list[int] = []
     hurt: list[Problem] = []
-    with progress_bar(progress, file.num_blocks * file.block_size, "verify") as bar:
+    with Progress("verifying", file.num_blocks * file.block_size, progress, is_bytes=True) as bar:
         for block_id, (crc, problem) in map_in_order(check, range(file.num_blocks), workers):
             if crc is None:
                 hurt.append(_block_problem(file, has_names, "unreadable", block_id, problem))
@@ -243,7 +243,7 @@ def _check_blocks(
                 # A table that can't be built is told for every block: it is known already.
                 if problem and all(known.message != problem for known in found.problems):
                     hurt.append(_block_problem(file, has_names, "block", block_id, problem))
-            bar.update(file.block_size)
+            bar.add(file.block_size)
     found.problems.extend(hurt)
     if len(crcs) < file.num_blocks:
         found.notes.append("the CRC-32 of the whole file was not checked, as not all blocks can be read")
@@ -300,7 +300,8 @@ def _look_damaged(file: DTSFile, stored: Tensor) -> list[int]:
     arena, offsets, sizes = read
     scanned = _native.scan_samples(arena, offsets, sizes)
     view = byte_view(arena)
-    is_other_kind = [view[at : at + 4].tobytes().startswith(_OTHER_KINDS) for at in offsets.tolist()]
+    places = zip(offsets.tolist(), sizes.tolist(), strict=True)
+    is_other_kind = [view[at : at + min(4, size)].tobytes().startswith(_OTHER_KINDS) for at, size in places]
     damaged = (scanned[:, 0] == 0) | (scanned[:, 3] == 0)
     damaged &= ~torch.tensor(is_other_kind, dtype=torch.bool, device="cpu")
     return sorted(file.positions_of(stored[damaged]).tolist())

@@ -9,8 +9,8 @@ import torch
 
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
+from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts.file._header import Header
-from torch_dts.file._parallel import check_num_workers, map_in_order
 
 
 def check_block(handle: int, block_id: int) -> tuple[int, str]:

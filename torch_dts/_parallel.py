@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bounded work in threads, results in order: what verify and extract run blocks with.
+"""Bounded work in threads, results in order.
 
 The native calls release the interpreter lock, so threads are enough.
 """
@@ -15,23 +15,23 @@ from typing import TypeVar
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-_MOST_DEFAULT_WORKERS = 8  # a disk or the memory bus is the limit long before more help
+MOST_READERS = 8  # a disk or the memory bus is the limit long before more help
 
 
-def check_num_workers(num_workers: int | None) -> int:
-    """`num_workers` itself, or for None the CPUs this process may use, 8 at most.
+def check_num_workers(num_workers: int | None, most: int = MOST_READERS) -> int:
+    """`num_workers` itself (0 counts as 1), or for None the CPUs this process may use, `most` at most.
 
     Raises:
-        ValueError: It is below 1.
+        ValueError: It is below 0.
         TypeError: It is no integer.
     """
     if num_workers is None:
-        return min(_MOST_DEFAULT_WORKERS, _usable_cpus())
+        return min(most, _usable_cpus())
     if isinstance(num_workers, bool) or not isinstance(num_workers, int):
         raise TypeError(f"num_workers is {num_workers!r}, expected an int or None")
-    if num_workers < 1:
-        raise ValueError(f"num_workers is {num_workers}, expected at least 1")
-    return num_workers
+    if num_workers < 0:
+        raise ValueError(f"num_workers is {num_workers}, expected at least 0")
+    return max(1, num_workers)
 
 
 def map_in_order(

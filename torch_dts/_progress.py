@@ -27,7 +27,8 @@ class Progress:
             desc=text,
             unit="B" if is_bytes else " samples",
             unit_scale=is_bytes,
-            disable=None if shown is None else not shown,
+            # tqdm asks stderr whether it is a terminal; without a console there is none to ask
+            disable=True if sys.stderr is None else None if shown is None else not shown,
             delay=DELAY_S if shown is None else 0.0,
             file=sys.stderr,
             dynamic_ncols=True,

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
-from torch_dts.convert._progress import Progress
+from torch_dts._progress import Progress
 
 
 def test_shown_on_stderr(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,3 +35,10 @@ def test_silent_when_unwanted_or_not_on_a_terminal(
     with Progress("writing", 10, shown) as bar:
         bar.add(10)
     assert capsys.readouterr() == ("", "")
+
+
+def test_without_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    for shown in (None, True):
+        with Progress("verifying", 100, shown) as bar:
+            bar.add(100)

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from torch_dts.file._parallel import check_num_workers, map_in_order
+from torch_dts._parallel import check_num_workers, map_in_order
 
 
 def test_results_come_in_order():
@@ -63,19 +63,20 @@ def test_no_thread_is_left():
 
 def test_num_workers(monkeypatch):
     assert check_num_workers(3) == 3
+    assert check_num_workers(0) == 1
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 5}, raising=False)
     assert check_num_workers(None) == 3
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)), raising=False)
     assert check_num_workers(None) == 8
+    assert check_num_workers(None, most=100) == 64
     monkeypatch.delattr(os, "sched_getaffinity")
     monkeypatch.setattr(os, "cpu_count", lambda: None)
     assert check_num_workers(None) == 1
 
 
 def test_wrong_num_workers():
-    for wrong in (0, -1):
-        with pytest.raises(ValueError, match=f"num_workers is {wrong}, expected at least 1"):
-            check_num_workers(wrong)
+    with pytest.raises(ValueError, match="num_workers is -1, expected at least 0"):
+        check_num_workers(-1)
     for wrong in (1.5, "2", True):
         with pytest.raises(TypeError, match=r"num_workers is .*, expected an int or None"):
             check_num_workers(wrong)
