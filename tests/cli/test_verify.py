@@ -62,4 +62,4 @@ def test_a_file_that_does_not_open(capsys, path):
 
 def test_progress(capsys, path):
     assert main(["verify", str(path), "--progress"]) == 0
-    assert "verify: 100%" in capsys.readouterr().err
+    assert "verifying: 100%" in capsys.readouterr().err

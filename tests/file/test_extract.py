@@ -219,10 +219,10 @@ def test_interrupted(tmp_path, monkeypatch):
     path = build(tmp_path / "a.dts", samples, [b"a"], blocks=[[i] for i in range(6)])
 
     class Bar:
-        def update(self, n):
+        def add(self, n):
             raise KeyboardInterrupt("now")
 
-    monkeypatch.setattr(_extract, "progress_bar", lambda *args: nullcontext(Bar()))
+    monkeypatch.setattr(_extract, "Progress", lambda *args, **kwargs: nullcontext(Bar()))
     before = threading.active_count()
     with pytest.raises(KeyboardInterrupt, match="now"):
         extract(path, tmp_path / "out", num_workers=1)
@@ -261,6 +261,6 @@ def test_pixel_files(tmp_path):
 
 def test_progress(path, tmp_path, capsys):
     extract(path, tmp_path / "out", progress=True)
-    assert "extract: 100%" in capsys.readouterr().err
+    assert "extracting: 100%" in capsys.readouterr().err
     extract(path, tmp_path / "out2", progress=False)
     assert capsys.readouterr() == ("", "")

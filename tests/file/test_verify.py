@@ -329,12 +329,12 @@ class TestFilesThatDoNotOpen:
             verify(build_pixels(tmp_path / "a.dts", 2))
 
     def test_wrong_arguments(self, path):
-        with pytest.raises(ValueError, match="num_workers is 0, expected at least 1"):
-            verify(path, num_workers=0)
+        with pytest.raises(ValueError, match="num_workers is -1, expected at least 0"):
+            verify(path, num_workers=-1)
 
 
 def test_progress(path, capsys):
     verify(path, progress=True)
-    assert "verify: 100%" in capsys.readouterr().err
+    assert "verifying: 100%" in capsys.readouterr().err
     verify(path, progress=False)
     assert capsys.readouterr() == ("", "")
