@@ -78,6 +78,8 @@ def core_extension() -> Extension:
         extra_compile_args={
             "cxx": [
                 "-std=c++20",
+                # no fused multiply-add: random choices must come out alike on every machine
+                "-ffp-contract=off",
                 "-fvisibility=hidden",
                 "-Wall",
                 *optimise,
