@@ -51,9 +51,9 @@ test: $(STAMPS)/editable
 	@$(MAKE) --no-print-directory test-python
 
 test-cpp:
-	$(MAKE) -C csrc -j$(JOBS) test
-	$(MAKE) -C csrc -j$(JOBS) test SANITIZE=address
-	$(MAKE) -C csrc -j$(JOBS) test SANITIZE=thread
+	$(MAKE) -s -C csrc -j$(JOBS) test
+	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=address
+	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=thread
 
 test-python: $(STAMPS)/editable
 	$(PY) -m pytest

@@ -223,7 +223,7 @@ TEST_CASE("Writer: the version says what old readers can't take") {
       write_block(writer, file, 0);
       writer.finish(0, 0);
     }
-    const Header& written = DtsFile::open(dir / "a")->header();
+    const Header written = DtsFile::open(dir / "a")->header();
     CHECK(written.max_pic_per_block == num_samples);
     return written.version;
   };
