@@ -2,7 +2,9 @@
 import os
 import threading
 
+import numpy as np
 import pytest
+import torch
 
 from torch_dts._parallel import check_num_workers, map_in_order
 
@@ -64,6 +66,7 @@ def test_no_thread_is_left():
 def test_num_workers(monkeypatch):
     assert check_num_workers(3) == 3
     assert check_num_workers(0) == 1
+    assert [check_num_workers(each) for each in (np.int64(2), np.uint8(0), torch.tensor(4))] == [2, 1, 4]
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 5}, raising=False)
     assert check_num_workers(None) == 3
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(64)), raising=False)
@@ -77,6 +80,6 @@ def test_num_workers(monkeypatch):
 def test_wrong_num_workers():
     with pytest.raises(ValueError, match="num_workers is -1, expected at least 0"):
         check_num_workers(-1)
-    for wrong in (1.5, "2", True):
+    for wrong in (1.5, "2", True, np.True_, torch.tensor(True), np.float32(2), torch.tensor([1, 2])):
         with pytest.raises(TypeError, match=r"num_workers is .*, expected an int or None"):
             check_num_workers(wrong)

@@ -6,6 +6,7 @@ The native calls release the interpreter lock, so threads are enough.
 
 from __future__ import annotations
 
+import operator
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -27,11 +28,17 @@ def check_num_workers(num_workers: int | None, most: int = MOST_READERS) -> int:
     """
     if num_workers is None:
         return min(most, _usable_cpus())
-    if isinstance(num_workers, bool) or not isinstance(num_workers, int):
-        raise TypeError(f"num_workers is {num_workers!r}, expected an int or None")
-    if num_workers < 0:
-        raise ValueError(f"num_workers is {num_workers}, expected at least 0")
-    return max(1, num_workers)
+    # Bools of NumPy and torch are numbers to operator.index in some versions.
+    is_bool = isinstance(num_workers, bool) or "bool" in str(getattr(num_workers, "dtype", ""))
+    try:
+        if is_bool:
+            raise TypeError
+        number = operator.index(num_workers)
+    except TypeError:
+        raise TypeError(f"num_workers is {num_workers!r}, expected an int or None") from None
+    if number < 0:
+        raise ValueError(f"num_workers is {number}, expected at least 0")
+    return max(1, number)
 
 
 def map_in_order(

@@ -84,7 +84,7 @@ def test_a_failure_is_one_message_and_code_1(
 
 @pytest.mark.parametrize(
     "wrong",
-    [[], ["x", "--order", "foo"], ["x", "--block-size", "big"], ["x", "--num-workers", "0"], ["x", "y"]],
+    [[], ["x", "--order", "foo"], ["x", "--block-size", "big"], ["x", "--num-workers", "-1"], ["x", "y"]],
 )
 def test_wrong_usage_is_code_2(wrong: list[str], capsys: Capture) -> None:
     assert main(["convert", *wrong]) == 2

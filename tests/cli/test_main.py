@@ -47,8 +47,8 @@ def test_no_command(capsys):
         (["info"], "the following arguments are required: FILE"),
         (["info", "a", "--yaml"], "unrecognized arguments: --yaml"),
         (["extract", "a"], "the following arguments are required: DIRECTORY"),
-        (["verify", "a", "--num-workers", "0"], "0 is below 1"),
-        (["verify", "a", "--num-workers", "x"], "invalid positive_int value: 'x'"),
+        (["verify", "a", "--num-workers", "-1"], "-1 is below 0"),
+        (["verify", "a", "--num-workers", "x"], "'x' is not a whole number"),
     ],
 )
 def test_wrong_usage(capsys, arguments, message):

@@ -3,7 +3,7 @@ import argparse
 
 import pytest
 
-from torch_dts.cli._options import add_work_options, positive_int
+from torch_dts.cli._options import add_work_options, worker_count
 
 
 @pytest.mark.parametrize(
@@ -11,6 +11,7 @@ from torch_dts.cli._options import add_work_options, positive_int
     [
         ([], None, None),
         (["--num-workers", "3"], 3, None),
+        (["--num-workers", "0"], 0, None),
         (["--progress"], None, True),
         (["--no-progress"], None, False),
     ],
@@ -22,9 +23,10 @@ def test_work_options(arguments, num_workers, progress):
     assert (args.num_workers, args.progress) == (num_workers, progress)
 
 
-def test_positive_int():
-    assert positive_int("12") == 12
-    with pytest.raises(argparse.ArgumentTypeError, match="0 is below 1"):
-        positive_int("0")
-    with pytest.raises(ValueError, match="invalid literal"):
-        positive_int("a")
+def test_worker_count():
+    assert worker_count("12") == 12
+    assert worker_count("0") == 0
+    with pytest.raises(argparse.ArgumentTypeError, match="-1 is below 0"):
+        worker_count("-1")
+    with pytest.raises(argparse.ArgumentTypeError, match="'a' is not a whole number"):
+        worker_count("a")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import io
 import os
+import subprocess
 import sys
 
 import pytest
@@ -62,3 +63,28 @@ def test_human_bytes(num_bytes, text):
 
 def test_two_columns():
     assert two_columns([("a", "1"), ("long name", "2")]) == "a          1\nlong name  2"
+
+
+def test_streams_that_are_closed(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", None)
+    monkeypatch.setattr(sys, "stderr", None)
+    emit("nobody hears it")
+    emit_error("nor this")
+    flush()
+
+
+@pytest.mark.parametrize("redirection", [">&-", ">&- 2>&-"])
+def test_info_without_stdout(dts_file, redirection):
+    command = f'"{sys.executable}" -m torch_dts info "{dts_file()}" {redirection}'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="the platform has no /dev/full")
+def test_a_full_disk_behind_stdout(dts_file):
+    command = f'"{sys.executable}" -m torch_dts info "{dts_file()}" > /dev/full'
+    done = subprocess.run(["sh", "-c", command], capture_output=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(b"torch-dts: error: ")
+    assert b"No space left" in done.stderr
+    assert b"Traceback" not in done.stderr

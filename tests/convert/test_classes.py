@@ -69,6 +69,10 @@ def test_labels_out_of_range() -> None:
         check_labels(torch.tensor([0, 1, 2]), 2)
     with pytest.raises(ValueError, match="sample 0 has label -1"):
         check_labels(torch.tensor([-1]), 2)
+    with pytest.raises(ValueError, match="sample 1 has label 1; with 1 class every label is 0"):
+        check_labels(torch.tensor([0, 1]), 1)
+    with pytest.raises(ValueError, match="sample 1 has label -1; labels are numbers from 0 on"):
+        number_classes(torch.tensor([0, -1]))
 
 
 def test_class_to_idx_renumbers() -> None:
@@ -78,7 +82,7 @@ def test_class_to_idx_renumbers() -> None:
 
 
 def test_class_to_idx_lacks_a_class() -> None:
-    with pytest.raises(ValueError, match="lacks the source's class 'b'; it has 1 classes"):
+    with pytest.raises(ValueError, match="lacks the source's class 'b'; it has 1 class, 'a'"):
         apply_class_to_idx(torch.tensor([0]), ["a", "b"], {"a": 0})
 
 

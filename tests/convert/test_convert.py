@@ -69,7 +69,12 @@ def test_header_and_info(image_folder: Make, tmp_path: pathlib.Path) -> None:
         assert (header.num_samples, header.num_classes, header.num_blocks) == (5, 2, 1)
         assert (header.max_pic_area, header.max_pic_per_block) == (64 * 33, 5)
         assert header.total_bytes == os.path.getsize(tmp_path / "x.dts")
-        assert file.info["source"] == {"kind": "ImageFolder", "num_samples": 5, "num_skipped": 0}
+        assert file.info["source"] == {
+            "kind": "ImageFolder",
+            "num_samples": 5,
+            "num_skipped": 0,
+            "num_encoded": 0,
+        }
         assert (file.info["order"], file.info["seed"], file.info["check"]) == ("shuffled", 7, "header")
         assert file.info["bytes_kept"] is True
 

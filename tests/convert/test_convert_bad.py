@@ -58,7 +58,8 @@ def test_skip_leaves_them_out(mixed_folder: pathlib.Path, tmp_path: pathlib.Path
         assert sorted(file.source_index.tolist()) == [0, 1, 2]
         for i, path in enumerate(file.paths):
             assert bytes(file.read(i)) == (mixed_folder / path).read_bytes()
-        assert file.info["source"] == {"kind": "ImageFolder", "num_samples": 5, "num_skipped": 2}
+        counts = {"num_samples": 5, "num_skipped": 2, "num_encoded": 0}
+        assert file.info["source"] == {"kind": "ImageFolder", **counts}
     assert "  skipped   2 samples:" in str(report).splitlines()
 
 
@@ -95,10 +96,37 @@ def test_what_can_t_be_read_can_t_be_kept(
     assert report.num_samples == (5 if check == "none" else 3)
 
 
+def test_the_advice_is_one_that_works(
+    image_folder: Make, mixed_folder: pathlib.Path, tmp_path: pathlib.Path
+) -> None:
+    root = image_folder()
+    (root / "a" / "9.jpg").symlink_to("nowhere")
+    with pytest.raises(BadSamplesError, match="1 of 6 samples") as caught:
+        torch_dts.convert(root, tmp_path / "x.dts")
+    assert caught.value.advice == (
+        "Nothing was written. on_error='skip' leaves it out; "
+        "it has no bytes that on_error='keep' could store."
+    )
+    with pytest.raises(BadSamplesError, match="2 of 5 samples") as caught:
+        torch_dts.convert(mixed_folder, tmp_path / "x.dts")
+    assert caught.value.advice == (
+        "Nothing was written. on_error='skip' leaves them out, on_error='keep' stores their bytes."
+    )
+    (mixed_folder / "a" / "9.jpg").symlink_to("nowhere")
+    with pytest.raises(BadSamplesError, match="3 of 6 samples") as caught:
+        torch_dts.convert(mixed_folder, tmp_path / "x.dts")
+    assert caught.value.advice == (
+        "Nothing was written. on_error='skip' leaves them out; on_error='keep' does not help, "
+        "as 1 of them can't be read."
+    )
+    with pytest.raises(BadSamplesError, match=r"Nothing was written\. It has no bytes to keep"):
+        torch_dts.convert(mixed_folder, tmp_path / "x.dts", on_error="keep")
+
+
 def test_all_bad(image_folder: Make, tmp_path: pathlib.Path) -> None:
     root = image_folder(classes={"a": 1})
     (root / "a" / "0.jpg").write_bytes(b"")
-    with pytest.raises(ValueError, match="no samples are left: all 1 of the source are bad"):
+    with pytest.raises(ValueError, match="no samples are left: the source's only one is bad"):
         torch_dts.convert(root, tmp_path / "x.dts", on_error="skip")
     report = torch_dts.convert(root, tmp_path / "x.dts", on_error="keep")
     with torch_dts.open(report) as file:
@@ -144,6 +172,21 @@ def test_existing_files_are_refused_before_any_work(image_folder: Make, tmp_path
     assert torch_dts.verify(report).ok
 
 
+def test_of_a_symlink_the_link_is_replaced(image_folder: Make, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "old").write_bytes(b"precious")
+    target = tmp_path / "x.dts"
+    target.symlink_to(tmp_path / "old")
+    assert torch_dts.verify(torch_dts.convert(image_folder(), target, overwrite=True)).ok
+    assert not target.is_symlink()
+    assert (tmp_path / "old").read_bytes() == b"precious"
+
+
+def test_a_foreign_partial_file_is_taken_over(image_folder: Make, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "x.dts.partial").write_bytes(b"left over")
+    assert torch_dts.verify(torch_dts.convert(image_folder(), tmp_path / "x.dts")).ok
+    assert not (tmp_path / "x.dts.partial").exists()
+
+
 def test_a_source_is_never_the_output(image_folder: Make) -> None:
     root = image_folder()
     source = root / "a" / "0.jpg"
@@ -162,6 +205,14 @@ def test_wrong_roots_leave_no_file(image_folder: Make, kind: Callable[[Any], Any
     with pytest.raises(FileNotFoundError, match=r"class folder|images directly in it"):
         torch_dts.convert(kind(flat))
     assert nothing_written(flat.parent)
+
+
+@pytest.mark.parametrize(("source", "message"), [("", "source is empty"), ("a\0b", "must name a folder")])
+def test_sources_without_a_name(tmp_path: pathlib.Path, source: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        torch_dts.convert(source, tmp_path / "x.dts")
+    with pytest.raises(ValueError, match=message):
+        torch_dts.convert(source)
 
 
 def test_no_samples(tmp_path: pathlib.Path) -> None:

@@ -65,7 +65,8 @@ def test_bytes_are_kept(
         if names is None:
             names = ["a/00000000.jpg", "a/00000001.jpg", "a/00000002.jpg", "b/00000003.jpg", "b/00000004.jpg"]
         assert list(file.paths) == names
-        assert file.info["source"]["kind"] == "Opened"
+        assert file.info["source"] == {"kind": "Opened", "num_samples": 5, "num_skipped": 0, "num_encoded": 0}
+        assert file.info["bytes_kept"] is True
     assert os.listdir(tmp_path).count("x.dts") == 1
     assert torch_dts.verify(report).ok
 
@@ -73,7 +74,14 @@ def test_bytes_are_kept(
 def test_loaded_images_become_png(image_folder: Make, tmp_path: pathlib.Path) -> None:
     folder = ImageFolder(image_folder(), transform=lambda image: image.resize((7, 5)))
     pairs = [folder[i] for i in range(len(folder))]
-    with torch_dts.open(torch_dts.convert(pairs, tmp_path / "x.dts")) as file:
+    with pytest.warns(UserWarning, match="5 PIL images were stored as PNG") as caught:
+        report = torch_dts.convert(pairs, tmp_path / "x.dts")
+    assert len(caught) == 1
+    assert report.num_encoded == 5
+    assert "  as PNG    5 PIL images" in str(report).splitlines()
+    with torch_dts.open(report) as file:
+        assert file.info["bytes_kept"] is False
+        assert file.info["source"]["num_encoded"] == 5
         assert file.classes == ["0", "1"]
         assert file.header.max_pic_area == 35
         for i, (image, label) in enumerate(pairs):

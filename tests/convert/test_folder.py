@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
+import warnings
 from collections.abc import Callable
 
 import pytest
@@ -43,6 +45,20 @@ def test_flat(image_folder: Make) -> None:
     root = image_folder() / "a"
     with pytest.raises(FileNotFoundError, match=r"found 3 images directly in it \(such as '0.jpg'\) and no"):
         open_folder(str(root), False)
+
+
+def test_no_iterator_is_left_open(image_folder: Make) -> None:
+    root = image_folder()
+    (root / "x.txt").write_text("x")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        open_folder(str(root), False)
+        (root / "a" / "1.jpg").unlink()
+        (root / "a" / "2.jpg").unlink()
+        with pytest.raises(FileNotFoundError, match=r"found 1 image directly in it"):
+            open_folder(str(root / "a"), False)
+        gc.collect()
+    assert [each.category for each in caught if issubclass(each.category, ResourceWarning)] == []
 
 
 def test_nothing_in_it(tmp_path: pathlib.Path) -> None:

@@ -16,11 +16,19 @@ from torch_dts.file._names import StoredPaths, decode_classes
 
 def test_info() -> None:
     info = _metadata.encode_info(
-        kind="ImageFolder", num_listed=5, num_skipped=2, order="source", seed=7, check="none"
+        kind="ImageFolder",
+        num_listed=5,
+        num_skipped=2,
+        num_encoded=1,
+        bytes_kept=False,
+        order="source",
+        seed=7,
+        check="none",
     )
     assert info.decode() == (
-        '{"bytes_kept":true,"check":"none","encoder":null,"encoding":"jpeg","level":0,"order":"source",'
-        '"restart_interval":null,"seed":7,"source":{"kind":"ImageFolder","num_samples":5,"num_skipped":2},'
+        '{"bytes_kept":false,"check":"none","encoder":null,"encoding":"jpeg","level":0,"order":"source",'
+        '"restart_interval":null,"seed":7,"source":{"kind":"ImageFolder","num_encoded":1,"num_samples":5,'
+        '"num_skipped":2},'
         f'"writer":"torch_dts {torch_dts.__version__}"}}'
     )
 

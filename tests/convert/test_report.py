@@ -49,6 +49,19 @@ def test_a_percentage_where_it_says_something() -> None:
     assert "  file      50,331,648 bytes for 50,000,000 bytes of images (+0.66 %)" in str(report).splitlines()
 
 
+def test_one_of_each() -> None:
+    report = dataclasses.replace(
+        REPORT, num_samples=1, num_classes=1, num_blocks=1, room_bytes=1, source_bytes=1, num_encoded=1
+    )
+    lines = str(report).splitlines()
+    assert lines[1:4] == [
+        "  samples   1 in 1 class",
+        "  file      50,331,648 bytes for 1 byte of images",
+        "  blocks    1, free room 1 byte",
+    ]
+    assert lines[5] == "  as PNG    1 PIL image"
+
+
 def test_text_lists_what_was_wrong() -> None:
     report = dataclasses.replace(
         REPORT,

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import pathlib
@@ -78,16 +79,83 @@ def test_folders_of_other_kinds(image_folder: Make, listed: Callable[..., Sample
         def find_classes(self, directory: Any) -> tuple[list[str], dict[str, int]]:
             return ["a", "b"], {"a": 1, "b": 0}
 
-        def __getitem__(self, index: int) -> Any:
-            raise AssertionError("items are not asked for")
+    def refuse(path: str) -> Any:
+        raise AssertionError("items are not asked for")
 
     root = image_folder()
-    samples = listed(Reversed(root, transform=str))
+    samples = listed(Reversed(root, transform=str, loader=refuse))
     assert samples.kind == "Reversed"
     assert samples.classes == ["b", "a"]
     assert samples.labels.tolist() == [1, 1, 1, 0, 0]
     samples = listed(DatasetFolder(root, loader=str, extensions=(".jpg",)))
     assert len(samples) == 5
+
+
+def test_a_folder_with_its_own_items_is_asked(image_folder: Make, listed: Callable[..., Samples]) -> None:
+    class Relabelled(ImageFolder):
+        def __getitem__(self, index: int) -> Any:
+            return pathlib.Path(self.samples[index][0]).read_bytes(), 1 - self.samples[index][1]
+
+    class Longer(Relabelled):
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, index: int) -> Any:
+            return super().__getitem__(index % 5)
+
+    root = image_folder()
+    samples = listed(Relabelled(root))
+    assert samples.labels.tolist() == [1, 1, 1, 0, 0]
+    assert samples.files == [""] * 5
+    assert samples.read(3) == (root / "b" / "0.jpg").read_bytes()
+    samples = listed(Subset(Longer(root), [5, 4]))
+    assert samples.labels.tolist() == [1, 0]
+    assert samples.read(0) == (root / "a" / "0.jpg").read_bytes()
+
+    class WithPaths(ImageFolder):
+        def __getitem__(self, index: int) -> Any:
+            return (*super().__getitem__(index), self.samples[index][0])
+
+    with pytest.raises(
+        TypeError, match=r"found tuple of 3.*; WithPaths has items of its own: pass .*ImageFolder"
+    ):
+        listed(WithPaths(root))
+
+
+def test_the_length_of_a_folder_is_its_own(image_folder: Make, listed: Callable[..., Samples]) -> None:
+    class Shorter(ImageFolder):
+        def __len__(self) -> int:
+            return 4
+
+    class Longer(ImageFolder):
+        def __len__(self) -> int:
+            return 6
+
+    root = image_folder()
+    samples = listed(Shorter(root))
+    assert samples.files == [path for path, _ in ImageFolder(root).samples[:4]]
+    samples = listed(Longer(root))
+    assert samples.failed == {5: "Longer[5] raised IndexError: list index out of range"}
+    assert samples.labels.tolist()[:5] == [0, 0, 0, 1, 1]
+
+
+def test_a_folder_below_that_can_t_be_listed(
+    image_folder: Make, listed: Callable[..., Samples], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = image_folder(classes={"a": 1, "b": 1, "b/deep": 1})
+    folder = ImageFolder(root)
+    scandir = os.scandir
+
+    def refuse(path: Any = ".") -> Any:
+        if os.fspath(path) == str(root / "b" / "deep"):
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    for source in (root, folder):
+        with pytest.raises(PermissionError, match=r"Permission denied: the folder can't be listed.*b/deep'"):
+            listed(source, allow_empty=True)
+    assert len(listed(Subset(folder, [0]))) == 1
 
 
 def test_subset_and_concat(image_folder: Make, listed: Callable[..., Samples]) -> None:
@@ -203,7 +271,7 @@ def test_class_to_idx(image_folder: Make, listed: Callable[..., Samples]) -> Non
         (None, TypeError, "found NoneType: None"),
         (iter([]), TypeError, "found list_iterator"),
         ([], ValueError, r"the source has no samples: list: \[\]"),
-        ([(b"x", 0), (b"y", -1)], ValueError, "sample 1 has label -1"),
+        ([(b"x", 0), (b"y", -1)], ValueError, "sample 1 has label -1; labels are numbers from 0 on"),
         ([(b"x", 0), b"y"], TypeError, r"list\[1\] must be \(image, class number\), found bytes b'y'"),
         ([("/a/x.jpg", 0), ("/a/x.jpg", 0)], ValueError, "samples 0 and 1 of the source have the same path"),
     ],
@@ -246,11 +314,25 @@ def test_items_that_can_t_be_read_are_listed(listed: Callable[..., Samples]) -> 
     assert len(samples) == 2
 
 
-def test_other_errors_of_an_item_name_it(listed: Callable[..., Samples], tmp_path: pathlib.Path) -> None:
+@pytest.mark.parametrize("error", [ValueError, IndexError, KeyError, RuntimeError, TypeError, AssertionError])
+def test_any_error_of_an_item_is_listed(listed: Callable[..., Samples], error: type[Exception]) -> None:
     def broken() -> Any:
-        raise KeyError("x")
+        raise error("x")
 
-    with pytest.raises(RuntimeError, match=r"Items\[1\] raised KeyError: 'x'") as caught:
+    samples = listed(Items([(b"a", 1), broken]))
+    assert samples.failed == {1: f"Items[1] raised {error.__name__}: {error('x')}"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [KeyboardInterrupt("x"), SystemExit("x"), MemoryError("x"), OSError(errno.EMFILE, "x")],
+)
+def test_trouble_of_the_process_is_no_bad_sample(
+    listed: Callable[..., Samples], tmp_path: pathlib.Path, error: BaseException
+) -> None:
+    def broken() -> Any:
+        raise error
+
+    with pytest.raises(type(error), match="x"):
         listed(Items([(b"a", 1), broken]))
-    assert isinstance(caught.value.__cause__, KeyError)
     assert os.listdir(tmp_path) == []

@@ -38,6 +38,12 @@ def test_named(tmp_path: pathlib.Path, kind: Callable[[str], object]) -> None:
     assert resolve_target(kind(f"{tmp_path}/x.dts"), [], False) == f"{tmp_path}/x.dts"
 
 
+def test_home(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert resolve_target("~/x.dts", [], False) == f"{tmp_path}/x.dts"
+    assert resolve_target(pathlib.Path("~/x.dts"), [], False) == f"{tmp_path}/x.dts"
+
+
 def test_a_source_that_is_missing_is_named_first(tmp_path: pathlib.Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"no such folder.*missing'"):
         resolve_target(None, tmp_path / "deep" / "missing", False)

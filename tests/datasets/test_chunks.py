@@ -102,9 +102,9 @@ def test_workers_take_batches_in_turn(num_workers: int, batch_size: int, order: 
         chunks = list(plan_chunks(epoch_groups(BLOCK_SIZES, order), share, BLOCK_SIZES, ONE_MIB))
         taken = [stored for chunk in chunks for stored in chunk.stored_ids.tolist()]
         assert taken == [stored for batch in batches[worker::num_workers] for stored in batch]
-        assert all(chunk.stored_ids.numel() > 0 for chunk in chunks)
+        assert all(chunk.stored_ids.numel() > 0 or chunk.checked_ids is not None for chunk in chunks)
         by_block = [chunk for chunk in chunks if chunk.block_ids is not None]
-        assert all(4 * c.stored_ids.numel() > 3 * BLOCK_SIZES[c.block_ids].sum() for c in by_block)
+        assert all(4 * c.stored_ids.numel() > 3 * BLOCK_SIZES[c.block_ids].sum() for c in by_block[1:])
         if num_workers == 1:
             assert bool(by_block) == (order.shuffle_window > 0)
 
@@ -125,8 +125,40 @@ def test_a_border_group_is_read_singly_where_little_of_it_is_taken() -> None:
         Chunk(torch.arange(8, 14), torch.tensor([2])),  # 6 of 7
     ]
     chunks = list(plan_chunks(groups, Share(), BLOCK_SIZES, ONE_MIB))
-    assert [chunk.stored_ids.tolist() for chunk in chunks] == [[0], [5, 6], [8, 9, 10, 11, 12, 13]]
-    assert [chunk.block_ids is None for chunk in chunks] == [True, True, False]
+    assert [chunk.stored_ids.tolist() for chunk in chunks] == [[0], [], [5, 6], [8, 9, 10, 11, 12, 13]]
+    assert [chunk.block_ids is None for chunk in chunks] == [True, True, True, False]
+    checked = [None if chunk.checked_ids is None else chunk.checked_ids.tolist() for chunk in chunks]
+    assert checked == [None, [0], [1], None]
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3, 20])
+@pytest.mark.parametrize("batch_size", [1, 4, 30])
+@pytest.mark.parametrize("num_replicas", [1, 3])
+def test_each_block_is_read_whole_or_checked_by_a_worker(
+    num_workers: int, batch_size: int, num_replicas: int
+) -> None:
+    for rank in range(num_replicas):
+        for order in (EpochOrder(True, 4), EpochOrder(), EpochOrder(False)):
+            order = dataclasses.replace(order, num_replicas=num_replicas, rank=rank)
+            read: list[int] = []
+            checked: list[int] = []
+            for worker in range(num_workers):
+                groups = epoch_groups(BLOCK_SIZES, order)
+                for chunk in plan_chunks(
+                    groups, Share(worker, num_workers, batch_size), BLOCK_SIZES, ONE_MIB
+                ):
+                    read += [] if chunk.block_ids is None else chunk.block_ids.tolist()
+                    checked += [] if chunk.checked_ids is None else chunk.checked_ids.tolist()
+            stream = torch.cat([group.stored_ids for group in epoch_groups(BLOCK_SIZES, order)])
+            assert set(read + checked) == blocks_of(stream)
+            assert len(checked) == len(set(checked))
+
+
+def test_a_small_group_is_read_whole_at_once() -> None:
+    small = torch.full((NUM_SAMPLES,), 100)
+    (chunk,) = plan_chunks(epoch_groups(BLOCK_SIZES, EpochOrder()), Share(), BLOCK_SIZES, small)
+    assert chunk.block_ids is not None
+    assert sorted(chunk.block_ids.tolist()) == list(range(BLOCK_SIZES.numel()))
 
 
 def test_single_reads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -269,3 +269,23 @@ def test_paths_of_all_kinds(dts_file: Callable[..., pathlib.Path], monkeypatch: 
     assert len(DTSDataset(path)) == len(DTSDataset(str(path))) == len(DTSDataset(path.name)) == 5
     with pytest.raises(FileNotFoundError, match=r"missing\.dts"):
         DTSDataset("missing.dts")
+
+
+def test_torchvision_wraps_it_for_transforms_v2(dts_file: Callable[..., pathlib.Path]) -> None:
+    dataset = torch_dts.DTSDataset(dts_file(), transform=lambda image: image.size, target_transform=str)
+    wrapped = torchvision.datasets.wrap_dataset_for_transforms_v2(dataset)
+    assert isinstance(wrapped, torch_dts.DTSDataset)
+    assert [wrapped[0], wrapped[4]] == [((40, 30), "0"), ((40, 30), "1")]
+    assert wrapped.__getitems__([4]) == [((40, 30), "1")]
+
+
+def test_imgs_cannot_be_replaced(dts_file: Callable[..., pathlib.Path]) -> None:
+    dataset = torch_dts.DTSDataset(dts_file())
+    with pytest.raises(AttributeError, match="imgs can't be replaced"):
+        dataset.imgs = []
+
+
+@pytest.mark.parametrize("name", ["transform", "target_transform", "loader"])
+def test_what_is_no_callable(name: str) -> None:
+    with pytest.raises(TypeError, match=f"^{name} is 5, expected a callable or None"):
+        torch_dts.DTSDataset("not opened", **{name: 5})

@@ -12,8 +12,9 @@ import pytest
 import torch
 
 import torch_dts
-from torch_dts.datasets._chunks import Chunk
+from torch_dts.datasets._chunks import Chunk, EpochOrder, Share
 from torch_dts.datasets._reading import ChunkReader, load_ahead
+from torch_dts.datasets._stream import stream_items
 
 
 @pytest.fixture
@@ -141,3 +142,27 @@ def test_load_ahead_ends_its_thread_when_dropped_or_when_planning_fails() -> Non
     with pytest.raises(ValueError, match="no plan"):
         list(load_ahead(tasks(), lambda task: task))
     assert reading_threads() == []
+
+
+@pytest.mark.parametrize("num_workers", [1, 2, 3])
+@pytest.mark.parametrize("block", [0, 3])
+def test_a_damaged_block_ends_the_epoch_whatever_the_number_of_workers(
+    many_blocks: pathlib.Path, tmp_path: pathlib.Path, num_workers: int, block: int
+) -> None:
+    path = tmp_path / "damaged.dts"
+    shutil.copyfile(many_blocks, path)
+    with open(path, "r+b") as stream:  # in the zeros at the block's end: no picture shows it
+        stream.seek((2 + block << 24) - 1)
+        stream.write(b"\x01")
+    errors = 0
+    with torch_dts.open(path) as file, torch_dts.open(path, verify=False) as unchecked:
+        for worker in range(num_workers):
+            share = Share(worker, num_workers)
+            try:
+                for _ in stream_items(file, EpochOrder(seed=1), share, None, None):
+                    pass
+            except torch_dts.CorruptFileError as error:
+                assert f"block {block}" in str(error)  # noqa: PT017  (which worker it is, is no matter)
+                errors += 1
+        assert errors == 1
+        assert len(list(stream_items(unchecked, EpochOrder(seed=1), Share(0, 2), None, None))) == 12

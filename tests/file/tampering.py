@@ -108,6 +108,7 @@ def replace_section(path: Path, tag: str, content: bytes, /, **values: int) -> N
         # Too long for its place: behind all others.
         end = max(e.offset + e.stored_bytes for e in entries(path).values())
         values = {"offset": -(-end // 64) * 64, **values}
+    patch(path, entry.offset, bytes(entry.stored_bytes))
     patch(path, int(values.get("offset", entry.offset)), content)
     size = {"stored_bytes": len(content), "raw_bytes": len(content), "crc": zlib.crc32(content)}
     set_entry(path, tag, **{**size, **values})

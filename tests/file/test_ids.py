@@ -55,3 +55,11 @@ def test_no_integers(ids):
 def test_other_shapes(ids):
     with pytest.raises(ValueError, match="expected one dimension"):
         sample_ids_tensor(ids, 5)
+
+
+def test_numbers_beyond_64_bits():
+    for far in (2**70, -(2**70), 2**63):
+        with pytest.raises(IndexError, match=f"sample {far} is out of range: there are 3"):
+            sample_ids_tensor([far], 3)
+    with pytest.raises(IndexError, match=f"sample {2**64 - 1} is out of range: there are 3"):
+        sample_ids_tensor(torch.tensor([2**64 - 1], dtype=torch.uint64), 3)

@@ -23,6 +23,7 @@ from torch_dts import CorruptFileError, _native, verify
 from torch_dts.file import Problem
 
 CLASSES = [b"a", b"b"]
+NO_PART = "no part of the file is there"
 BLOCKS = [[4, 0], [2, 1, 3]]
 BLOCK_1 = HEADER_BYTES + BLOCK_SIZE
 
@@ -122,7 +123,7 @@ def test_several_blocks(path):
     assert [problem.samples for problem in report.problems] == [(0, 4), (1, 2, 3)]
     assert report.problems[1].likely == (2,)  # its first byte, so it is no JPEG
     lines = str(report).splitlines()
-    assert lines[0] == f"{path}: 5 samples in 2 blocks, 2 problem(s)"
+    assert lines[0] == f"{path}: 5 samples in 2 blocks, 2 problems"
     assert lines[1].startswith("block 0 (stored samples 0..1): CRC-32")
     assert len(lines) == 3
 
@@ -151,7 +152,11 @@ def test_a_file_crc_that_lies(path):
 
 def test_bytes_behind_the_blocks(path):
     patch(path, HEADER_BYTES + 2 * BLOCK_SIZE, b"more")
-    assert only(verify(path)).kind == "file"
+    padding, whole = verify(path).problems
+    assert padding == Problem(
+        "padding", f"byte {HEADER_BYTES + 2 * BLOCK_SIZE} is 0x6d, expected 0: " + NO_PART
+    )
+    assert whole.kind == "file"
 
 
 def test_a_block_and_the_file(path):
@@ -196,6 +201,7 @@ class TestSections:
         assert "section table: CRC-32" in problem.message
         assert report.notes == (
             "no section can be read, so the CRCs of the blocks are not known",
+            "the zeros between the parts were not checked, as their places are not known",
             "which samples the blocks hold is not known, as tables are damaged",
         )
 

@@ -50,13 +50,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         args = parser.parse_args(argv)
     except SystemExit as done:  # --help, --version or wrong usage, already printed
-        flush()
-        return done.code if isinstance(done.code, int) else 2
+        return _finish(done.code if isinstance(done.code, int) else 2)
     if args.command is None:
         emit_error(parser.format_help().rstrip())
         return 2
     try:
         code = int(args.run(args))
+        flush()
     except KeyboardInterrupt:
         emit_error("torch-dts: interrupted")
         code = 130
@@ -65,7 +65,16 @@ def main(argv: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         emit_error(f"torch-dts: error: {describe_error(error)}")
         code = 1
-    flush()
+    return _finish(code)
+
+
+def _finish(code: int) -> int:
+    """Writes out what is left; the exit code, which is 1 where that fails."""
+    try:
+        flush()
+    except OSError as error:
+        emit_error(f"torch-dts: error: {describe_error(error)}")
+        return 1
     return code
 
 

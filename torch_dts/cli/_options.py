@@ -10,9 +10,9 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Adds ``--num-workers`` and ``--progress / --no-progress``."""
     parser.add_argument(
         "--num-workers",
-        type=positive_int,
+        type=worker_count,
         metavar="N",
-        help="how many blocks to work on at a time (default: by the CPUs)",
+        help="how many blocks to work on at a time (0 counts as 1; default: by the CPUs)",
     )
     parser.add_argument(
         "--progress",
@@ -22,9 +22,12 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def positive_int(text: str) -> int:
-    """An argument type: an integer of at least 1."""
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"{number} is below 1")
+def worker_count(text: str) -> int:
+    """An argument type: an integer of at least 0."""
+    try:
+        number = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+    if number < 0:
+        raise argparse.ArgumentTypeError(f"{number} is below 0")
     return number

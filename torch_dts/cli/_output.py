@@ -28,9 +28,14 @@ def emit_error(text: str) -> None:
 
 
 def flush() -> None:
-    """Writes out what is left, while a closed pipe can still be dealt with."""
+    """Writes out what is left, while a closed pipe can still be dealt with.
+
+    Raises:
+        OSError: It can't be written, as on a full disk.
+    """
     for stream in (sys.stdout, sys.stderr):
-        _quietly(stream.flush, stream)
+        if stream is not None:
+            _quietly(stream.flush, stream)
 
 
 def human_bytes(num_bytes: float) -> str:
@@ -51,15 +56,18 @@ def two_columns(rows: Iterable[tuple[str, str]]) -> str:
     return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
-def _write(stream: TextIO, text: str) -> None:
-    _quietly(lambda: stream.write(text + "\n"), stream)
+def _write(stream: TextIO | None, text: str) -> None:
+    if stream is not None:  # None: the process was started with it closed
+        _quietly(lambda: stream.write(text + "\n"), stream)
 
 
 def _quietly(write: Callable[[], object], stream: TextIO) -> None:
     try:
         write()
-    except BrokenPipeError:
-        # The reader (`| head`) has enough: what follows goes nowhere, the work goes on.
+    except OSError as error:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
         os.close(nowhere)
+        # The reader (`| head`) has enough: what follows goes nowhere, the work goes on.
+        if not isinstance(error, BrokenPipeError):
+            raise

@@ -58,7 +58,8 @@ def _describe_samples(problem: Problem, num_shown: int | None) -> Iterator[str]:
     if not problem.samples:
         return
     num_samples = num_of(len(problem.samples), "sample")
-    yield f"  {num_samples} in doubt, {len(problem.likely)} of them look damaged:"
+    looks = "looks" if len(problem.likely) == 1 else "look"
+    yield f"  {num_samples} in doubt, {len(problem.likely)} of them {looks} damaged:"
     paths = dict(zip(problem.samples, problem.paths, strict=False))
     likely = set(problem.likely)
     # Those that look damaged come first.

@@ -125,10 +125,9 @@ def check_class_to_idx(class_to_idx: Mapping[str, int]) -> dict[str, int]:
             raise TypeError(f"class_to_idx must have class names (str) as keys, found {name!r}")
         value = _as_int(f"class_to_idx[{name!r}]", number)
         if not 0 <= value < len(class_to_idx):
-            raise ValueError(
-                f"class_to_idx must number its {len(class_to_idx)} classes 0 to {len(class_to_idx) - 1}, "
-                f"found {name!r}: {value}"
-            )
+            last = len(class_to_idx) - 1
+            rule = f"its {last + 1} classes 0 to {last}" if last else "its one class 0"
+            raise ValueError(f"class_to_idx must number {rule}, found {name!r}: {value}")
         if value in owners:
             raise ValueError(f"class_to_idx gives number {value} to both {owners[value]!r} and {name!r}")
         owners[value] = name

@@ -21,10 +21,8 @@ from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts.convert._report import BadSample
-from torch_dts.convert._samples import Samples
+from torch_dts.convert._samples import OUR_TROUBLE, Samples
 
-# Trouble of this process, not of a file: never a reason to leave a sample out.
-_OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 _CHUNK = {"header": 512, "decode": 32, "none": 4096}
 
 
@@ -129,6 +127,8 @@ def _check_each(samples: Samples, start: int, stop: int, look: Callable[[IO[byte
 def _check_one(samples: Samples, i: int, look: Callable[[IO[bytes]], int] | None) -> tuple[int, str, int]:
     """Size (-1: unreadable), what is wrong ("": nothing) and area of sample i."""
     path = samples.files[i]
+    if not path and look is None:
+        return samples.size(i), "", 0
     if not path:
         data = samples.read(i)
         return len(data), *_look_at(io.BytesIO(data), len(data), look)
@@ -141,7 +141,7 @@ def _check_one(samples: Samples, i: int, look: Callable[[IO[bytes]], int] | None
         with open(path, "rb") as file:
             return found.st_size, *_look_at(file, found.st_size, look)
     except OSError as error:
-        if error.errno in _OUR_TROUBLE:
+        if error.errno in OUR_TROUBLE:
             raise
         return -1, _os_reason(path, error), 0
 
@@ -158,7 +158,7 @@ def _look_at(file: IO[bytes], size: int, look: Callable[[IO[bytes]], int] | None
         file.seek(0)
         return f"not an image that PIL knows; starts with {file.read(12)!r}", 0
     except OSError as error:
-        if error.errno in _OUR_TROUBLE:
+        if error.errno in OUR_TROUBLE:
             raise
         return str(error) or type(error).__name__, 0
     except Exception as error:  # PIL's plugins raise nearly anything on damaged files

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from torch_dts.convert._report import num_of
+
 MAX_UNNAMED_CLASSES = 1 << 20
 MAX_CLASS_NAME_BYTES = 0xFFFF
 
@@ -42,6 +44,12 @@ def dataset_classes(dataset: object) -> list[str] | None:
 
 def number_classes(labels: Tensor) -> list[str]:
     """Names "0", "1", ... for labels of a data set that names no classes."""
+    if bool((labels < 0).any()):
+        at = int((labels < 0).nonzero()[0])
+        raise ValueError(
+            f"sample {at} has label {int(labels[at])}; labels are numbers from 0 on: leave out "
+            f"samples without a class, or renumber"
+        )
     most = int(labels.max()) if labels.numel() else -1
     if most >= MAX_UNNAMED_CLASSES:
         at = int(labels.argmax())
@@ -58,8 +66,8 @@ def check_labels(labels: Tensor, num_classes: int) -> None:
     if bool(wrong.any()):
         at = int(wrong.nonzero()[0])
         raise ValueError(
-            f"sample {at} has label {int(labels[at])}; with {num_classes} classes labels are "
-            f"0 to {num_classes - 1}"
+            f"sample {at} has label {int(labels[at])}; with {num_of(num_classes, 'class', 'classes')} "
+            + (f"labels are 0 to {num_classes - 1}" if num_classes > 1 else "every label is 0")
         )
 
 
@@ -89,7 +97,7 @@ def apply_class_to_idx(
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         raise ValueError(
             f"class_to_idx lacks the source's class {', '.join(map(repr, missing[:5]))}{more}; "
-            f"it has {len(names)} classes, {names[0]!r} to {names[-1]!r}"
+            f"it has {num_of(len(names), 'class', 'classes')}, {names[0]!r} to {names[-1]!r}"
         )
     check_labels(labels, len(classes))
     new_numbers = torch.tensor([class_to_idx[name] for name in classes], dtype=torch.int64)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,7 +19,7 @@ from torch_dts.convert._arguments import Options, check_arguments
 from torch_dts.convert._check import Checked, check_samples
 from torch_dts.convert._folder import is_val_name
 from torch_dts.convert._pack_write import BlockPlan, Kept, Totals, plan_blocks, write_blocks
-from torch_dts.convert._report import BadSample, BadSamplesError, ConvertReport
+from torch_dts.convert._report import BadSample, BadSamplesError, ConvertReport, num_of
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._sources import list_samples
 from torch_dts.convert._target import refuse_source, resolve_target
@@ -64,14 +65,18 @@ def convert(
     Memory: one block (16 MiB) per worker, and the list of samples.
 
     Args:
-        source: A folder with one folder per class; an ImageFolder or DatasetFolder; any
+        source: A folder with one folder per class; an ImageFolder or DatasetFolder; a
+            DTSDataset or DTSFile, whose stored bytes, paths and classes are taken over; any
             map-style data set of (path | encoded bytes | PIL image, class number); Subset
             and ConcatDataset of those. Transforms are ignored where the list of files is
-            known. PIL images as opened keep their file's bytes, others become PNG.
-        path: The file to write. None: `<root>.dts` beside the source folder.
+            known. A subclass with a `__getitem__` of its own is asked for its items. PIL
+            images as opened keep their file's bytes, others become PNG (with a warning).
+        path: The file to write, "~" is expanded. None: `<root>.dts` beside the source folder.
+            While it is written it is called `<path>.partial`; a file of that name, left
+            over or of another origin, is taken over and replaced.
         level: 0 keeps the bytes. 1 to 3 are not supported yet.
         split: "train" or "val", stored in the file. None: "val" when the folder is
-            called val, valid, validation or test.
+            called val, valid, validation or test, or the source .dts file is "val".
         class_to_idx: Class numbers to use, so that a train and a validation file agree.
             Must number its classes 0 to C-1. Classes the source lacks get no samples.
         allow_empty: For a folder's path: classes without images are fine.
@@ -81,8 +86,10 @@ def convert(
         check: Before anything is written, "header" opens every file, "decode" decodes it
             (truncated files are found), "none" only looks whether it is there.
         on_error: Bad samples "raise" one error that lists all, or are left out ("skip"),
-            or stored as they are ("keep").
-        overwrite: Replace an existing file.
+            or stored as they are ("keep"). An exception of a data set's
+            `__getitem__` makes its sample a bad one.
+        overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
+            what it points to.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
         num_workers: Threads. None: one per usable CPU.
         progress: Show a bar on stderr. None: when stderr is a terminal.
@@ -99,8 +106,10 @@ def convert(
         BadSamplesError: (a ValueError) samples that failed their check; all are listed.
         TypeError: A source or an item of another type.
         FileExistsError: `path` exists and overwrite is False.
-        OSError: Source or target can't be read or written; a wrong layout of the folder.
-        CorruptFileError: A source file changed while it was converted.
+        OSError: Source or target can't be read or written; a wrong layout of the folder, or
+            a folder below it that can't be listed.
+        CorruptFileError: A source file changed while it was converted; a source .dts file
+            is damaged.
     """
     started = time.perf_counter()
     options = check_arguments(
@@ -146,8 +155,11 @@ def convert(
         refuse_source(target, samples.files, checked.sizes)
         left_out, kept_bad = _decide(checked, options.on_error)
         kept = _keep(samples, checked.sizes, left_out)
+        num_encoded = _count_encoded(kept)
+        if num_encoded:
+            warnings.warn(_png_warning(num_encoded), stacklevel=2)
         plan = plan_blocks(kept, options.block_size, options.order, options.seed)
-        totals = _write(target, options, kept, plan, checked.max_area, len(left_out))
+        totals = _write(target, options, kept, plan, checked.max_area, len(left_out), num_encoded)
     finally:
         samples.close()
     return ConvertReport(
@@ -162,6 +174,7 @@ def convert(
         skipped=tuple(left_out),
         kept_bad=tuple(kept_bad),
         num_missing_eoi=totals.num_missing_eoi,
+        num_encoded=num_encoded,
     )
 
 
@@ -170,18 +183,46 @@ def _decide(checked: Checked, on_error: str) -> tuple[list[BadSample], list[BadS
     num_samples = checked.sizes.numel()
     if not checked.bad:
         return [], []
+    unreadable = [each for each in checked.bad if int(checked.sizes[each.index]) < 0]
     if on_error == "raise":
-        advice = "Nothing was written. on_error='skip' leaves them out, on_error='keep' stores their bytes."
-        raise BadSamplesError(checked.bad, num_samples, advice)
+        raise BadSamplesError(checked.bad, num_samples, _advice(len(checked.bad), len(unreadable)))
     if on_error == "skip":
         return checked.bad, []
-    unreadable = [each for each in checked.bad if int(checked.sizes[each.index]) < 0]
     if unreadable:
         advice = (
-            "Nothing was written. They have no bytes to keep; on_error='skip' leaves out every bad sample."
+            f"Nothing was written. {_they_have(len(unreadable))} no bytes to keep; on_error='skip' leaves "
+            "out every bad sample."
         )
         raise BadSamplesError(unreadable, num_samples, advice)
     return [], checked.bad
+
+
+def _advice(num_bad: int, num_unreadable: int) -> str:
+    """What on_error can do about bad samples, some of which may have no bytes at all."""
+    skip = f"Nothing was written. on_error='skip' leaves {'it' if num_bad == 1 else 'them'} out"
+    if not num_unreadable:
+        return f"{skip}, on_error='keep' stores {'its' if num_bad == 1 else 'their'} bytes."
+    if num_unreadable == num_bad:
+        return f"{skip}; {_they_have(num_bad).lower()} no bytes that on_error='keep' could store."
+    return f"{skip}; on_error='keep' does not help, as {num_unreadable:,} of them can't be read."
+
+
+def _they_have(count: int) -> str:
+    return "It has" if count == 1 else "They have"
+
+
+def _count_encoded(kept: Kept) -> int:
+    is_encoded = torch.zeros(len(kept.samples), dtype=torch.bool)
+    is_encoded[kept.samples.encoded] = True
+    return int(is_encoded[kept.numbers].sum())
+
+
+def _png_warning(count: int) -> str:
+    was = "was" if count == 1 else "were"
+    return (
+        f"{num_of(count, 'PIL image')} {was} stored as PNG: the bytes of the original files are not known. "
+        f"To keep them, let the data set give paths or encoded bytes"
+    )
 
 
 def _keep(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample]) -> Kept:
@@ -189,16 +230,25 @@ def _keep(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample]) -> Kep
     is_kept[[each.index for each in left_out]] = False
     numbers = is_kept.nonzero().flatten()
     if not numbers.numel():
-        raise ValueError(f"no samples are left: all {len(samples)} of the source are bad")
+        which = f"all {len(samples):,} of the source are" if len(samples) > 1 else "the source's only one is"
+        raise ValueError(f"no samples are left: {which} bad")
     return Kept(samples, numbers, sizes[numbers], samples.labels[numbers])
 
 
 def _write(
-    target: str, options: Options, kept: Kept, plan: BlockPlan, max_area: int, num_skipped: int
+    target: str,
+    options: Options,
+    kept: Kept,
+    plan: BlockPlan,
+    max_area: int,
+    num_skipped: int,
+    num_encoded: int,
 ) -> Totals:
     samples = kept.samples
     split = options.split
-    is_val = split == "val" or (split is None and samples.root is not None and is_val_name(samples.root))
+    is_val = split == "val"
+    if split is None:
+        is_val = samples.are_all_val or (samples.root is not None and is_val_name(samples.root))
     writer = _native.writer_open(
         target,
         overwrite=options.overwrite,
@@ -212,7 +262,7 @@ def _write(
     # Not only Exception: Ctrl-C must leave nothing behind either.
     try:
         totals = write_blocks(writer, plan, kept, options.num_workers, options.progress)
-        _add_sections(writer, options, kept, plan, num_skipped)
+        _add_sections(writer, options, kept, plan, num_skipped, num_encoded)
         area = min(max(max_area, totals.max_area), (1 << 32) - 1)
         _native.writer_finish(writer, area, int(kept.sizes.sum()))
     except BaseException:
@@ -223,12 +273,16 @@ def _write(
     return totals
 
 
-def _add_sections(writer: int, options: Options, kept: Kept, plan: BlockPlan, num_skipped: int) -> None:
+def _add_sections(
+    writer: int, options: Options, kept: Kept, plan: BlockPlan, num_skipped: int, num_encoded: int
+) -> None:
     samples = kept.samples
     info = _metadata.encode_info(
         kind=samples.kind,
         num_listed=len(samples),
         num_skipped=num_skipped,
+        num_encoded=num_encoded,
+        bytes_kept=num_encoded == 0 and samples.are_original,
         order=options.order,
         seed=options.seed,
         check=options.check,

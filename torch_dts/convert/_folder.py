@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from torch_dts._paths import display
+from torch_dts.convert._report import num_of
 
 LAYOUT = "expected one folder per class: {root}/<class>/<image>.jpg"
 SPLIT_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "testing"})
@@ -36,6 +37,18 @@ def is_dataset_folder(source: object) -> bool:
     return isinstance(source, DatasetFolder)
 
 
+def is_file_list(source: object) -> bool:
+    """True for a DatasetFolder whose items are the files of its `samples`, the first len() of them.
+
+    A subclass with a `__getitem__` of its own may give other images or labels: its items count.
+    """
+    from torchvision.datasets import DatasetFolder
+
+    if not isinstance(source, DatasetFolder) or type(source).__getitem__ is not DatasetFolder.__getitem__:
+        return False
+    return len(source) <= len(source.samples)
+
+
 def is_val_name(root: str) -> bool:
     """True when a folder's name says that it holds a validation or test set."""
     return os.path.basename(os.path.abspath(root)).lower() in VAL_NAMES
@@ -59,12 +72,16 @@ def open_folder(root: str, allow_empty: bool) -> Any:
         FileNotFoundError: No class folder, no image, a class without images (unless
             `allow_empty`), or class folders that look like splits or a level too many.
         NotADirectoryError: `root` is a file.
+        OSError: A folder below `root` can't be listed.
     """
     from torchvision.datasets import ImageFolder
 
     check_root(root)
-    if not any(entry.is_dir() for entry in os.scandir(root)):
+    with os.scandir(root) as entries:
+        has_folder = any(entry.is_dir() for entry in entries)
+    if not has_folder:
         raise _wrong_layout(root, _what_lies_in(root))
+    check_listable(root)
     folder = ImageFolder(root, allow_empty=True)
     if not folder.samples:
         found = f"{_some(folder.classes)} without any image ({', '.join(_extensions())})"
@@ -73,6 +90,31 @@ def open_folder(root: str, allow_empty: bool) -> Any:
     if not allow_empty:
         refuse_empty_classes(root, folder)
     return folder
+
+
+def check_listable(root: str) -> None:
+    """Raises OSError naming the first folder below `root` that can't be listed.
+
+    torchvision passes such a folder over in silence: its images would be missing.
+    """
+
+    def refuse(error: OSError) -> None:
+        text = f"{error.strerror}: the folder can't be listed, its images would be left out"
+        raise OSError(error.errno, text, error.filename) from error
+
+    for _ in os.walk(root, followlinks=True, onerror=refuse):
+        pass
+
+
+def lists_its_root(source: object) -> bool:
+    """True for a DatasetFolder that found its files below its root as torchvision does."""
+    from torchvision.datasets import DatasetFolder
+
+    return (
+        isinstance(source, DatasetFolder)
+        and type(source).make_dataset is DatasetFolder.make_dataset
+        and type(source).find_classes is DatasetFolder.find_classes
+    )
 
 
 def refuse_empty_classes(root: str, folder: Any) -> None:
@@ -108,10 +150,11 @@ def _refuse_extra_level(root: str, folder: Any) -> None:
 
 
 def _what_lies_in(root: str) -> str:
-    names = sorted(entry.name for entry in os.scandir(root))
+    names = sorted(os.listdir(root))
     images = [name for name in names if name.lower().endswith(_extensions())]
     if images:
-        return f"{len(images)} images directly in it (such as {display(images[0])!r}) and no class folder"
+        count = num_of(len(images), "image")
+        return f"{count} directly in it (such as {display(images[0])!r}) and no class folder"
     if names:
         return f"no class folder and no image, but {_some(names)}"
     return "nothing in it"

@@ -11,9 +11,15 @@ from typing import Any
 import torch
 from PIL import Image, ImageFile
 
+from torch_dts.convert._samples import OUR_TROUBLE
 from torch_dts.convert._spool import as_bytes
 
 Encoded = bytes | bytearray | memoryview
+
+
+class MadePNG(bytes):
+    """A PNG made of a PIL image whose file's bytes are not known."""
+
 
 # What PNG keeps exactly. Other modes are stored as the RGB that torchvision's loader gives.
 _PNG_MODES = frozenset({"1", "L", "LA", "P", "RGB", "RGBA", "I;16"})
@@ -67,7 +73,11 @@ def read_item(item: object, where: str) -> tuple[str, Encoded, int]:
 
 
 def image_bytes(image: Image.Image, where: str) -> bytes:
-    """The bytes of the file a PIL image was opened from, if it is as opened; else a PNG of it."""
+    """The bytes of the file a PIL image was opened from, if it is as opened; else a `MadePNG` of it.
+
+    Raises:
+        OSError: It can't be loaded or stored.
+    """
     original = _file_bytes(image)
     if original is not None:
         return original
@@ -75,9 +85,13 @@ def image_bytes(image: Image.Image, where: str) -> bytes:
         kept = image if image.mode in _PNG_MODES else image.convert("RGB")
         out = io.BytesIO()
         kept.save(out, format="PNG")
-    except (OSError, ValueError) as error:
-        raise type(error)(f"{where}: {_describe(image)} can't be stored as PNG: {error}") from error
-    return out.getvalue()
+    except MemoryError:
+        raise
+    except Exception as error:  # PIL's plugins raise nearly anything on damaged files
+        if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
+            raise
+        raise OSError(f"{where}: {_describe(image)} can't be stored as PNG: {error}") from error
+    return MadePNG(out.getvalue())
 
 
 def extension_of(data: Encoded) -> str:

@@ -31,19 +31,31 @@ def encode_info(
     kind: str,
     num_listed: int,
     num_skipped: int,
+    num_encoded: int,
+    bytes_kept: bool,
     order: str,
     seed: int,
     check: str,
 ) -> bytes:
-    """INFO of a level-0 file: what shaped the result, nothing that differs between two runs."""
+    """INFO of a level-0 file: what shaped the result, nothing that differs between two runs.
+
+    Args:
+        num_encoded: Samples of the file that were PIL images and became PNG.
+        bytes_kept: Every sample has the bytes of its original file.
+    """
     info: dict[str, Any] = {
         "writer": f"torch_dts {__version__}",
         "level": 0,
-        "bytes_kept": True,
+        "bytes_kept": bytes_kept,
         "encoding": "jpeg",
         "encoder": None,
         "restart_interval": None,
-        "source": {"kind": kind, "num_samples": num_listed, "num_skipped": num_skipped},
+        "source": {
+            "kind": kind,
+            "num_samples": num_listed,
+            "num_skipped": num_skipped,
+            "num_encoded": num_encoded,
+        },
         "order": order,
         "seed": seed,
         "check": check,

@@ -22,6 +22,8 @@ def name_samples(
     labels: Sequence[int],
     classes: Sequence[str],
     root: str | None,
+    given: Sequence[str] = (),
+    prefixes: Sequence[str] = (),
 ) -> list[str]:
     """Relative paths with '/' between their parts, one a sample.
 
@@ -34,6 +36,8 @@ def name_samples(
         labels: [n] class numbers; an out-of-range one (an unreadable sample) has no class folder.
         classes: Names by number.
         root: Folder that the files are known to come from.
+        given: [n] paths of samples that have one already, "" for the others; () when none has.
+        prefixes: [n] folder to put in front of a given path where two samples share one.
 
     Raises:
         ValueError: Two samples of one path, or a path that the file can't hold.
@@ -46,9 +50,12 @@ def name_samples(
         folders = [_class_folder(number, name) for number, name in enumerate(classes)]
         taken = iter(below if below is not None else _by_class(files, labels, folders))
         names = [
-            next(taken) if path else _numbered(i, extensions[i], labels[i], folders)
+            (given[i] if given else "")
+            or (next(taken) if path else _numbered(i, extensions[i], labels[i], folders))
             for i, path in enumerate(files)
         ]
+        if prefixes and len(set(names)) != len(names):
+            names = [f"{prefixes[i]}/{name}" if given[i] else name for i, name in enumerate(names)]
     if os.sep != "/":
         names = [name.replace(os.sep, "/") for name in names]
     check_paths(names)

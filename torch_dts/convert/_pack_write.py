@@ -138,7 +138,7 @@ class _BlockFiller:
     def _copy(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
         samples = self._kept.samples
         files = [samples.files[i] for i in numbers.tolist()]
-        if samples.spool is None or samples.spooled is None:
+        if samples.spool is None and samples.stored is None:
             _native.read_files_into(files, offsets, sizes, arena)
             return
         has_file = torch.tensor([bool(path) for path in files])
@@ -146,6 +146,12 @@ class _BlockFiller:
             paths = [path for path in files if path]
             _native.read_files_into(paths, offsets[has_file], sizes[has_file], arena)
         in_spool = ~has_file
+        if samples.stored is not None:
+            in_file = in_spool & (samples.stored.place[numbers, 0] >= 0)
+            samples.stored.read_into(numbers[in_file], offsets[in_file], sizes[in_file], arena)
+            in_spool &= ~in_file
+        if samples.spool is None or samples.spooled is None:
+            return
         samples.spool.read_into(
             samples.spooled[numbers[in_spool], 0].tolist(),
             offsets[in_spool].tolist(),

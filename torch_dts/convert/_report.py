@@ -75,6 +75,9 @@ class ConvertReport(os.PathLike[str]):
     num_missing_eoi: int = 0
     """JPEGs in the file that end without an end marker; PIL refuses or accepts each by its data."""
 
+    num_encoded: int = 0
+    """PIL images in the file that were stored as PNG: their files' bytes were not known."""
+
     @property
     def images_per_second(self) -> float:
         """Samples written per second of the whole conversion."""
@@ -96,13 +99,16 @@ class ConvertReport(os.PathLike[str]):
         lines = [
             f"wrote {display(self.path)}",
             f"  samples   {self.num_samples:,} in {num_of(self.num_classes, 'class', 'classes')}",
-            f"  file      {self.file_bytes:,} bytes for {self.source_bytes:,} bytes of images{more}",
-            f"  blocks    {self.num_blocks:,}, free room {self.room_bytes:,} bytes",
+            f"  file      {num_of(self.file_bytes, 'byte')} for "
+            f"{num_of(self.source_bytes, 'byte')} of images{more}",
+            f"  blocks    {self.num_blocks:,}, free room {num_of(self.room_bytes, 'byte')}",
             f"  time      {self.seconds:.1f} s, {self.images_per_second:,.0f} images/s, "
             f"{self.megabytes_per_second:,.1f} MB/s",
         ]
         if self.num_missing_eoi:
             lines.append(f"  no end    {num_of(self.num_missing_eoi, 'JPEG')} without an end marker (EOI)")
+        if self.num_encoded:
+            lines.append(f"  as PNG    {num_of(self.num_encoded, 'PIL image')}")
         if self.skipped:
             lines.append(f"  skipped   {num_of(len(self.skipped), 'sample')}:")
             lines += list_bad(self.skipped, indent="    ")

@@ -3,24 +3,29 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 
 from torch import Tensor
 
 from torch_dts.convert._spool import Spool
+from torch_dts.convert._stored import StoredSamples
+
+# Trouble of this process, not of a sample: never a reason to leave one out.
+OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 
 
 @dataclass
 class Samples:
     """All samples of a source, in source order. Owns the spool.
 
-    A sample is a file (`files[i]`) or a piece of the spool (`files[i] == ""`).
+    A sample is a file (`files[i]`), else it lies in a .dts file (`stored`), else in the spool.
     """
 
     kind: str
     """Type of the source, for the file's INFO."""
     files: list[str]
-    """[n] path of the file to read, "" for spooled samples."""
+    """[n] path of the file to read, "" for samples without one."""
     labels: Tensor
     """int64 [n] class numbers."""
     classes: list[str]
@@ -33,6 +38,10 @@ class Samples:
     """Holds the samples without a file."""
     spooled: Tensor | None = None
     """int64 [n, 2] offset and size in the spool; (0, 0) for files."""
+    stored: StoredSamples | None = None
+    """The samples that lie in .dts files."""
+    encoded: list[int] = field(default_factory=list)
+    """Samples whose bytes were made here: PIL images stored as PNG."""
     failed: dict[int, str] = field(default_factory=dict)
     """Samples the source itself could not give (number -> reason)."""
 
@@ -43,8 +52,29 @@ class Samples:
         """What to call sample i in a message: its file, else its path in the .dts file."""
         return self.files[i] or self.names[i]
 
-    def read(self, i: int) -> bytes:
-        """The bytes of a spooled sample."""
+    @property
+    def are_original(self) -> bool:
+        """False when a .dts file among the sources says that its bytes are not the originals."""
+        files = [] if self.stored is None else self.stored.files
+        return all(file.info.get("bytes_kept", True) is not False for file in files)
+
+    @property
+    def are_all_val(self) -> bool:
+        """True when every sample lies in a .dts file of a validation set."""
+        if self.stored is None or bool((self.stored.place[:, 0] < 0).any()):
+            return False
+        return not any(file.header.is_training for file in self.stored.files)
+
+    def size(self, i: int) -> int:
+        """The bytes of a sample without a file."""
+        if self.stored is not None and self.stored.holds(i):
+            return self.stored.size(i)
+        return 0 if self.spooled is None else int(self.spooled[i, 1])
+
+    def read(self, i: int) -> bytes | memoryview:
+        """The bytes of a sample without a file."""
+        if self.stored is not None and self.stored.holds(i):
+            return self.stored.read(i)
         if self.spool is None or self.spooled is None:
             raise ValueError(f"sample {i} is not spooled")
         offset, size = self.spooled[i].tolist()

@@ -13,17 +13,27 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from PIL import Image
 from torch import Tensor
 from torch.utils.data import ConcatDataset, IterableDataset, Subset
+from torchvision.datasets import DatasetFolder
 
+from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts.convert._classes import apply_class_to_idx, check_labels, dataset_classes, number_classes
-from torch_dts.convert._folder import folder_root, is_dataset_folder, is_path, open_folder
-from torch_dts.convert._items import extension_of, read_item
+from torch_dts.convert._folder import (
+    check_listable,
+    folder_root,
+    is_file_list,
+    is_path,
+    lists_its_root,
+    open_folder,
+)
+from torch_dts.convert._items import MadePNG, extension_of, read_item
 from torch_dts.convert._names import name_samples
-from torch_dts.convert._samples import Samples
+from torch_dts.convert._samples import OUR_TROUBLE, Samples
 from torch_dts.convert._spool import Spool
+from torch_dts.convert._stored import StoredSamples, as_place, file_prefixes, plain_file
+from torch_dts.file import DTSFile
 
 
 def list_samples(
@@ -37,8 +47,8 @@ def list_samples(
     """Lists the samples of a source. The caller closes the result.
 
     Args:
-        source: A folder's path, a DatasetFolder, a map-style data set of (path | encoded
-            bytes | PIL image, int), or Subset / ConcatDataset of such.
+        source: A folder's path, a DatasetFolder, a DTSDataset or DTSFile, a map-style data
+            set of (path | encoded bytes | PIL image, int), or Subset / ConcatDataset of such.
         class_to_idx: Class numbers to use in place of the source's; None: the source's.
         allow_empty: For a path: classes without images are fine.
         spool_dir: Where samples without a file are put aside.
@@ -47,10 +57,13 @@ def list_samples(
     Raises:
         TypeError: Not a data set, or an item of another type; names the item.
         ValueError: Labels or classes that don't fit, no sample at all.
-        OSError: A wrong root folder.
+        OSError: A wrong root folder, or one below it that can't be listed.
+        CorruptFileError: A .dts file of the source is damaged.
     """
     if is_path(source):
         source = open_folder(str(folder_root(source)), allow_empty)
+    elif lists_its_root(source):
+        check_listable(str(folder_root(source)))
     leaves, leaf_of, item_of = flatten(source)
     if not len(leaf_of):
         raise ValueError(f"the source has no samples: {_describe(source)}")
@@ -87,7 +100,10 @@ def flatten(dataset: Any) -> tuple[list[Any], Tensor, Tensor]:
             item_parts.append(item_of)
             all_leaves += leaves
         return all_leaves, torch.cat(leaf_parts), torch.cat(item_parts)
+    file = plain_file(dataset)
     num_items = _length(dataset)
+    if file is not None:
+        dataset = file
     return [dataset], torch.zeros(num_items, dtype=torch.int64), torch.arange(num_items)
 
 
@@ -102,6 +118,11 @@ class _Reader:
         self._spooled: dict[int, tuple[int, int]] = {}
         self._extensions: dict[int, str] = {}
         self._failed: dict[int, str] = {}
+        self._encoded: list[int] = []
+        self._dts: list[DTSFile] = []
+        self._dts_number = [-1] * num_samples
+        self._dts_item = [0] * num_samples
+        self._given = [""] * num_samples
         self._progress = progress
 
     def close(self) -> None:
@@ -109,7 +130,9 @@ class _Reader:
             self._spool.close()
 
     def read_leaf(self, leaf: Any, at: list[int], items: list[int]) -> None:
-        if is_dataset_folder(leaf):
+        if isinstance(leaf, DTSFile):
+            self._read_dts(leaf, at, items)
+        elif is_file_list(leaf):
             self._read_folder(leaf, at, items)
         else:
             self._read_items(leaf, at, items)
@@ -121,6 +144,15 @@ class _Reader:
             self._files[i] = path if type(path) is str else os.fsdecode(path)
             self._labels[i] = label
 
+    def _read_dts(self, leaf: DTSFile, at: list[int], items: list[int]) -> None:
+        labels, paths, number = leaf.labels.tolist(), list(leaf.paths), len(self._dts)
+        self._dts.append(leaf)
+        for i, item in zip(at, items, strict=True):
+            self._labels[i] = labels[item]
+            self._given[i] = paths[item]
+            self._dts_number[i] = number
+            self._dts_item[i] = item
+
     def _read_items(self, leaf: Any, at: list[int], items: list[int]) -> None:
         where = type(leaf).__name__
         with Progress("reading", len(at), self._progress) as bar:
@@ -131,16 +163,21 @@ class _Reader:
     def _read_item(self, leaf: Any, i: int, item: int, where: str) -> None:
         try:
             got = leaf[item]
-        except (OSError, Image.DecompressionBombError) as error:
+        except MemoryError:
+            raise
+        except Exception as error:  # whatever the data set can't give is a bad sample
             self._fail(i, where, error)
             return
-        except Exception as error:
-            raise RuntimeError(f"{where} raised {type(error).__name__}: {error}") from error
         try:
             path, data, label = read_item(got, where)
-        except (OSError, Image.DecompressionBombError) as error:
+        except OSError as error:
             self._fail(i, where, error)
             return
+        except TypeError as error:
+            if not isinstance(leaf, DatasetFolder):
+                raise
+            advice = f"pass torchvision.datasets.ImageFolder({display(str(leaf.root))!r}) to pack its files"
+            raise TypeError(f"{error}; {where.partition('[')[0]} has items of its own: {advice}") from error
         self._labels[i] = label
         if path:
             self._files[i] = path
@@ -149,8 +186,12 @@ class _Reader:
             self._spool = Spool(self._spool_dir)
         self._spooled[i] = self._spool.append(data)
         self._extensions[i] = extension_of(data)
+        if isinstance(data, MadePNG):
+            self._encoded.append(i)
 
     def _fail(self, i: int, where: str, error: Exception) -> None:
+        if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
+            raise error
         self._failed[i] = f"{where} raised {type(error).__name__}: {error}"
 
     def finish(self, kind: str, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> Samples:
@@ -166,15 +207,21 @@ class _Reader:
             self._spool.finish()
             spooled = torch.zeros((len(self._files), 2), dtype=torch.int64)
             spooled[list(self._spooled)] = torch.tensor(list(self._spooled.values()), dtype=torch.int64)
+        stored = None
+        if self._dts:
+            stored = StoredSamples(self._dts, as_place(self._dts_number, self._dts_item))
+            stored.check_blocks()
         root, is_one_root = _common_root(leaves)
         num_samples = len(self._files)
-        has_all_files = len(self._spooled) + len(self._failed) == 0
+        has_all_files = all(self._files)
         names = name_samples(
             self._files,
             [] if has_all_files else [self._extensions.get(i, "") for i in range(num_samples)],
             labels.tolist(),
             classes,
             root,
+            given=self._given if self._dts else (),
+            prefixes=self._prefixes() if self._dts else (),
         )
         return Samples(
             kind=kind,
@@ -185,8 +232,14 @@ class _Reader:
             root=root if is_one_root else None,
             spool=self._spool,
             spooled=spooled,
+            stored=stored,
+            encoded=self._encoded,
             failed=self._failed,
         )
+
+    def _prefixes(self) -> list[str]:
+        prefixes = [*file_prefixes(self._dts), ""]  # the last is that of -1
+        return [prefixes[number] for number in self._dts_number]
 
 
 def _label_tensor(labels: list[Any]) -> Tensor:
@@ -218,22 +271,25 @@ def _common_classes(leaves: list[Any]) -> list[str] | None:
 
 def _common_root(leaves: list[Any]) -> tuple[str | None, bool]:
     """The folder that holds all leaves' folders, and whether it is the root of each."""
-    roots = [folder_root(leaf) for leaf in leaves]
+    # A .dts file has paths of its own.
+    roots = [folder_root(leaf) for leaf in leaves if not isinstance(leaf, DTSFile)]
     known = list(dict.fromkeys(root for root in roots if root is not None))
     if not known or None in roots:
         return None, False
-    return (known[0], True) if len(known) == 1 else (None, False)
+    return (known[0], len(roots) == len(leaves)) if len(known) == 1 else (None, False)
 
 
 def _length(dataset: Any) -> int:
+    if isinstance(dataset, DTSFile):
+        return len(dataset)
     if isinstance(dataset, IterableDataset) or not (
         hasattr(dataset, "__getitem__") and hasattr(dataset, "__len__")
     ):
         raise TypeError(
-            "source must be a folder's path, an ImageFolder or DatasetFolder, or a map-style data set "
-            f"(with __getitem__ and __len__), found {_describe(dataset)}"
+            "source must be a folder's path, an ImageFolder or DatasetFolder, a DTSDataset, or a map-style "
+            f"data set (with __getitem__ and __len__), found {_describe(dataset)}"
         )
-    return len(dataset.samples) if is_dataset_folder(dataset) else len(dataset)
+    return len(dataset)
 
 
 def _indices(indices: Any, num_items: int) -> Tensor:

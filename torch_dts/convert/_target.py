@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from torch_dts._paths import display
 from torch_dts.convert._folder import check_root, folder_root, is_path
+from torch_dts.convert._stored import file_place, nested_files
 
 PARTIAL_SUFFIX = ".partial"
 
@@ -19,24 +21,27 @@ def resolve_target(path: object, source: object, overwrite: bool) -> str:
     """The path of the file to write, checked before any work.
 
     Args:
-        path: As given by the user; None: `<root>.dts` beside the source folder.
+        path: As given by the user, "~" is expanded; None: `<root>.dts` beside the source folder.
 
     Raises:
         ValueError: path=None for a source that is not one folder; a target that is no
-            regular file.
+            regular file, or is a .dts file that the source reads; an empty source.
         FileExistsError: The target exists and overwrite is False.
         IsADirectoryError, FileNotFoundError, NotADirectoryError: No place for a file.
     """
     root = folder_root(source)
     if is_path(source) and root is not None:
+        if not root or "\0" in root:
+            raise ValueError(f"source must name a folder, not {root!r}" if root else "source is empty")
         check_root(root)
     if path is None:
         target = _beside(root)
     elif is_path(path):
-        target = os.fsdecode(path)  # type: ignore[arg-type]
+        target = os.path.expanduser(os.fsdecode(path))  # type: ignore[arg-type]
     else:
         raise TypeError(f"path must be a str, an os.PathLike or None, not {path!r}")
     _check_place(target, overwrite)
+    _refuse_stored(target, source)
     return target
 
 
@@ -60,6 +65,19 @@ def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
                     f"path={display(target)!r} would overwrite sample {i} of the source, "
                     f"{display(files[i])!r}; choose another path"
                 )
+
+
+def _refuse_stored(target: str, source: object) -> None:
+    """Raises ValueError when writing `target` would replace a .dts file that is read."""
+    for file in nested_files(source):
+        place = file_place(file)
+        for name in (target, target + PARTIAL_SUFFIX):
+            with contextlib.suppress(OSError):
+                if os.path.samefile(name, place):
+                    raise ValueError(
+                        f"path={display(target)!r} would overwrite {display(file.path)!r}, which the source "
+                        f"reads; choose another path"
+                    )
 
 
 def _beside(root: str | None) -> str:

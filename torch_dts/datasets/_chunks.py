@@ -67,10 +67,13 @@ class Chunk(NamedTuple):
         stored_ids: int64 ``[n]``, stored indices in the order of delivery.
         block_ids: int64 ``[k]``: read these blocks whole, the samples are in them. None:
             read the samples singly.
+        checked_ids: int64 ``[m]``: blocks to check meanwhile, whoever takes their samples.
+            None: none.
     """
 
     stored_ids: Tensor
     block_ids: Tensor | None
+    checked_ids: Tensor | None = None
 
 
 def rank_range(num_samples: int, num_replicas: int, rank: int) -> tuple[int, int]:
@@ -109,7 +112,9 @@ def plan_chunks(
     """What a worker reads, in order, with what it does not take left out.
 
     A group is read as whole blocks where the worker takes most of it, else sample by
-    sample in pieces of about ``CHUNK_BYTES``. The first piece is small.
+    sample in pieces of about ``CHUNK_BYTES``. The first piece is small. In the second case
+    the workers share out the group's blocks, so that each block is checked by somebody;
+    a worker that takes no sample of the group gets a chunk without samples for that.
 
     Args:
         groups: From `epoch_groups`.
@@ -119,22 +124,27 @@ def plan_chunks(
     """
     position = 0
     is_first = True
-    for stored_ids, block_ids in groups:
+    for stored_ids, block_ids, _ in groups:
         taken = stored_ids[share.of(position, stored_ids.numel())]
         position += stored_ids.numel()
-        if taken.numel() == 0:
-            continue
-        if is_first:
+        is_whole = block_ids is not None and 4 * taken.numel() > 3 * int(block_sizes[block_ids].sum())
+        if is_first and taken.numel() > 0:
             is_first = False
             starts = sample_bytes[taken].cumsum(0) - sample_bytes[taken]
             num_first = int((starts < FIRST_BYTES).sum())
-            yield Chunk(taken[:num_first], None)
-            taken = taken[num_first:]
-        if block_ids is not None and 4 * taken.numel() > 3 * int(block_sizes[block_ids].sum()):
+            # Where these are all, nothing would be left to read (and so check) the blocks for.
+            if not is_whole or num_first < taken.numel():
+                yield Chunk(taken[:num_first], None)
+                taken = taken[num_first:]
+        if is_whole:
             yield Chunk(taken, block_ids)
-        else:
-            for piece in _split_by_bytes(taken, sample_bytes[taken]):
-                yield Chunk(piece, None)
+            continue
+        pieces = [Chunk(piece, None) for piece in _split_by_bytes(taken, sample_bytes[taken])]
+        if block_ids is not None and share.worker < block_ids.numel():
+            checked_ids = block_ids[share.worker :: share.num_workers]
+            first_piece = pieces.pop(0) if pieces else Chunk(taken, None)
+            yield first_piece._replace(checked_ids=checked_ids)
+        yield from pieces
 
 
 def _plain_groups(block_sizes: Tensor, num_replicas: int, rank: int) -> Iterator[Chunk]:
@@ -142,7 +152,7 @@ def _plain_groups(block_sizes: Tensor, num_replicas: int, rank: int) -> Iterator
     first, end = rank_range(ends[-1] if ends else 0, num_replicas, rank)
     while first < end:
         block = bisect.bisect_right(ends, first)
-        end_block = min(block + _PLAIN_GROUP_BLOCKS, len(ends))
+        end_block = min(block + _PLAIN_GROUP_BLOCKS, bisect.bisect_left(ends, end) + 1)
         stop = min(end, ends[end_block - 1])
         yield Chunk(torch.arange(first, stop, device="cpu"), torch.arange(block, end_block, device="cpu"))
         first = stop

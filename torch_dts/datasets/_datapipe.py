@@ -15,7 +15,7 @@ from torch_dts.datasets._decode import Transform
 from torch_dts.datasets._epochs import EpochClock
 from torch_dts.datasets._stream import ShuffleWindow, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
-from torch_dts.file._file import Verify
+from torch_dts.file._arguments import Verify, check_bool, check_callable
 
 
 @functional_datapipe("read_dts")
@@ -53,11 +53,11 @@ class DTSReader(IterDataPipe[tuple[Any, Any]]):
     ) -> None:
         super().__init__()
         self.source_datapipe = source_datapipe
-        self.shuffle_blocks = bool(shuffle)
+        self.shuffle_blocks = check_bool("shuffle", shuffle)
         self.seed = None if seed is None else check_int("seed", seed, "an int or None")
         self.window = check_window(shuffle_window)
-        self.transform = transform
-        self.target_transform = target_transform
+        self.transform = check_callable("transform", transform)
+        self.target_transform = check_callable("target_transform", target_transform)
         self.verify = verify
         self._clock = EpochClock()
         self._loader_seed: int | None = None
@@ -93,7 +93,7 @@ class DTSReader(IterDataPipe[tuple[Any, Any]]):
 
     def set_shuffle(self, shuffle: bool) -> DTSReader:
         """Turns shuffling on or off (the DataLoader's ``shuffle=`` comes here)."""
-        self.shuffle_blocks = bool(shuffle)
+        self.shuffle_blocks = check_bool("shuffle", shuffle)
         return self
 
     def set_seed(self, seed: int) -> DTSReader:

@@ -14,9 +14,9 @@ from torch_dts.datasets._chunks import EpochOrder, Share, rank_range
 from torch_dts.datasets._decode import Transform
 from torch_dts.datasets._epochs import EpochClock
 from torch_dts.datasets._ranks import RankChoice
-from torch_dts.datasets._stream import ShuffleWindow, check_int, check_window, stream_items
+from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
-from torch_dts.file._file import Verify
+from torch_dts.file._arguments import Verify, check_bool, check_callable
 
 
 class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
@@ -31,11 +31,14 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
     `batch_size` equal to the DataLoader's, worker w of W makes batches w, w + W, ... of the
     order, so 0, 1 or 3 workers give the same batches in the same order and
     ``len(loader)`` holds. Without it samples are dealt one by one, and ``num_workers``
-    changes which samples meet in a batch.
+    changes which samples meet in a batch; each worker may end with a batch that is not
+    full, so that up to ``num_workers - 1`` more batches than ``len(loader)`` come.
 
     Without worker processes one group of blocks is in memory while the next one is read:
     ``2 * shuffle_window * block_size`` bytes (512 MiB with the defaults). Workers that
     take a part of each group read their own samples only, about 64 MiB at a time, twice.
+    With ``verify="blocks"`` they also share out the blocks of the group to check them, so
+    that each block is read once more in all, as a rule from the page cache.
 
     Args:
         path: The file: str, PathLike or the report that `torch_dts.convert` returned.
@@ -51,9 +54,12 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
             (lengths differ by one at most). None: torch.distributed's where it is
             initialised, else 1.
         rank: Of this process, from 0; given with `num_replicas` or not at all.
-        verify: What is checked on reading. ``"blocks"``: the CRC-32 of blocks that are
-            read whole; ``"file"``: that, and the CRC-32 of the whole file now, so that
-            worker processes need not; ``False``: bounds only.
+        verify: What is checked on reading. ``"blocks"``: each block's CRC-32 once an epoch,
+            by the worker that reads it or, where several share it, by one of them (by each
+            rank at the border of two). Damage is an error in that epoch, but samples of the
+            block may be delivered before. Not with the window ``"all"``, where only bounds
+            are checked. ``"file"``: the CRC-32 of the whole file now, so that worker
+            processes need not; ``False``: bounds only.
 
     Attributes:
         file: The open file.
@@ -62,7 +68,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file, or damaged.
         ValueError: An argument is out of its range.
-        TypeError: `seed`, `shuffle_window` or `batch_size` is no integer.
+        TypeError: `seed`, `shuffle_window` or `batch_size` is no integer, `shuffle` no bool,
+            or a transform can't be called.
     """
 
     def __init__(
@@ -80,9 +87,9 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         verify: Verify = "blocks",
     ) -> None:
         super().__init__()
-        self.transform = transform
-        self.target_transform = target_transform
-        self.shuffle = bool(shuffle)
+        self.transform = check_callable("transform", transform)
+        self.target_transform = check_callable("target_transform", target_transform)
+        self.shuffle = check_bool("shuffle", shuffle)
         self.seed = None if seed is None else check_int("seed", seed, "an int or None")
         self._window = check_window(shuffle_window)
         self.shuffle_window: ShuffleWindow = self._window or "all"
@@ -161,6 +168,4 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
 
 def _check_batch_size(batch_size: int) -> int:
     batch_size = check_int("batch_size", batch_size, "an int or None")
-    if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}, expected at least 1, or None")
-    return batch_size
+    return check_count("batch_size", batch_size, ", or None,")

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
-from torchvision.datasets import VisionDataset
+from torchvision.datasets import ImageFolder, VisionDataset
 
 from torch_dts._paths import display
 from torch_dts.datasets._decode import Loader, Transform, decode_rgb, load_sample, make_item
 from torch_dts.file import DTSFile
-from torch_dts.file._file import Verify
+from torch_dts.file._arguments import Verify, check_callable
 
 # Lists a caller may see and change, made from the file when first asked for.
 _FROM_FILE: dict[str, Callable[[DTSFile], Any]] = {
@@ -22,6 +22,11 @@ _FROM_FILE: dict[str, Callable[[DTSFile], Any]] = {
     "class_to_idx": lambda file: dict(file.class_to_idx),
     "targets": lambda file: file.labels.tolist(),
 }
+
+_NOT_REPLACED = (
+    "{} can't be replaced, the items are those of the file: choose some with "
+    "torch.utils.data.Subset, relabel them with target_transform="
+)
 
 
 class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no types
@@ -48,11 +53,11 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
 
         root: Put in front of the paths in `samples`; None: they are relative.
         verify: What is checked on reading. ``"file"``: the CRC-32 of the whole file, now,
-            so that worker processes need not; ``"blocks"`` and ``False``: single samples
-            are bounds-checked only.
+            so that worker processes need not; ``"blocks"`` and ``False``: samples are read
+            singly and bounds-checked only.
 
     Attributes:
-        classes: The class names, sorted.
+        classes: The class names; sorted, where `torch_dts.convert` was not given others.
         class_to_idx: The class index of each name.
         targets: The class index of each sample.
         file: The open file.
@@ -61,6 +66,7 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file, or damaged.
         ValueError: `verify` is none of the above.
+        TypeError: A transform or `loader` can't be called.
     """
 
     def __init__(
@@ -73,12 +79,11 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
         root: str | os.PathLike[str] | None = None,
         verify: Verify = "blocks",
     ) -> None:
-        if loader is not None and not callable(loader):
-            raise TypeError(f"loader is {loader!r}, expected a callable that takes encoded bytes, or None")
+        check_callable("loader", loader)
         super().__init__(
             None if root is None else os.fsdecode(root),
-            transform=transform,
-            target_transform=target_transform,
+            transform=check_callable("transform", transform),
+            target_transform=check_callable("target_transform", target_transform),
         )
         self.file = DTSFile(path, verify=verify)
         self.file.ensure_verified()
@@ -112,15 +117,16 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
 
     @samples.setter
     def samples(self, samples: Any) -> None:
-        raise AttributeError(
-            "samples can't be replaced, the items are those of the file: choose some with "
-            "torch.utils.data.Subset, relabel them with target_transform="
-        )
+        raise AttributeError(_NOT_REPLACED.format("samples"))
 
     @property
     def imgs(self) -> list[tuple[str, int]]:
         """The same list as `samples`."""
         return self._samples
+
+    @imgs.setter
+    def imgs(self, imgs: Any) -> None:
+        raise AttributeError(_NOT_REPLACED.format("imgs"))
 
     def __len__(self) -> int:
         return len(self.file)
@@ -164,3 +170,19 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
             root = os.fspath(self.root)
             paths = [os.path.join(root, path) for path in paths]
         return list(zip(paths, self.targets, strict=True))
+
+
+def _register_for_transforms_v2() -> None:
+    """Lets torchvision's `wrap_dataset_for_transforms_v2` take a DTSDataset as it takes an ImageFolder.
+
+    The table is torchvision's own affair, so a version without it is no error.
+    """
+    try:
+        from torchvision.tv_tensors._dataset_wrapper import WRAPPER_FACTORIES
+
+        WRAPPER_FACTORIES.setdefault(DTSDataset, WRAPPER_FACTORIES[ImageFolder])
+    except (ImportError, AttributeError, KeyError, TypeError):
+        return
+
+
+_register_for_transforms_v2()

@@ -60,8 +60,8 @@ def _checked(num_replicas: int | None, rank: int | None) -> Ranks | None:
             "torch.distributed where it is initialised"
         )
     num_replicas, rank = operator.index(num_replicas), operator.index(rank)
-    if num_replicas < 1:
-        raise ValueError(f"Invalid num_replicas {num_replicas}, expected at least 1")
+    if not 1 <= num_replicas < 2**31:
+        raise ValueError(f"Invalid num_replicas {num_replicas}, expected at least 1 and below 2147483648")
     if not 0 <= rank < num_replicas:
         raise ValueError(f"Invalid rank {rank}, rank should be in the interval [0, {num_replicas - 1}]")
     return num_replicas, rank

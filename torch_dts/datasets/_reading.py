@@ -53,6 +53,8 @@ class ChunkReader:
             CorruptFileError: A block does not match its CRC-32 or index, or the file changed.
             OSError: The disk can't be read.
         """
+        if chunk.checked_ids is not None:
+            self._file.check_blocks(chunk.checked_ids)
         if chunk.block_ids is None:
             return self._read_singly(chunk.stored_ids)
         return self._read_blocks(chunk.stored_ids, chunk.block_ids)

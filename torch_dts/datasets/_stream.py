@@ -15,6 +15,8 @@ from torch_dts.file import DTSFile
 
 ShuffleWindow = int | Literal["all"]
 
+_LIMIT = 2**31  # of numbers of blocks, samples or ranks: native code counts in 64 bits, and sums them
+
 
 def stream_items(
     file: DTSFile,
@@ -41,15 +43,24 @@ def check_window(shuffle_window: ShuffleWindow) -> int:
     """The window in blocks, 0 for "all".
 
     Raises:
-        ValueError: It is neither "all" nor at least 1.
+        ValueError: It is neither "all" nor at least 1, or too large.
         TypeError: It is neither "all" nor an integer.
     """
     if shuffle_window == "all":
         return 0
     window = check_int("shuffle_window", shuffle_window, "a number of blocks or 'all'")
-    if window < 1:
-        raise ValueError(f"shuffle_window is {window}, expected at least 1 (in blocks) or 'all'")
-    return window
+    return check_count("shuffle_window", window, " (in blocks) or 'all',")
+
+
+def check_count(name: str, value: int, alternative: str) -> int:
+    """`value`, from 1 to 2^31 - 1; `alternative` goes behind "at least 1" in the message.
+
+    Raises:
+        ValueError: It is outside.
+    """
+    if not 1 <= value < _LIMIT:
+        raise ValueError(f"{name} is {value}, expected at least 1{alternative} and below 2^31")
+    return value
 
 
 def check_int(name: str, value: Any, expected: str) -> int:

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import os
 
+from torch_dts.file._arguments import Verify
 from torch_dts.file._extract import ExtractReport, extract
-from torch_dts.file._file import DTSFile, Verify
+from torch_dts.file._file import DTSFile
 from torch_dts.file._header import BlockTable, Header, Section
 from torch_dts.file._verify import Problem, VerifyReport, verify
 

@@ -17,8 +17,10 @@ from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts.file._arguments import check_bool, num_of
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
+from torch_dts.file._given_path import expand_home
 from torch_dts.file._ids import sample_ids_tensor
 from torch_dts.file._tree import Tree, find_clash, path_fault
 
@@ -43,7 +45,8 @@ class ExtractReport:
         return self.directory
 
     def __str__(self) -> str:
-        return f"{self.num_files} files, {self.num_bytes} bytes in {display(self.directory)}"
+        files, size = num_of(self.num_files, "file"), num_of(self.num_bytes, "byte")
+        return f"{files}, {size} in {display(self.directory)}"
 
 
 def extract(
@@ -61,11 +64,12 @@ def extract(
     folders come back too. A file whose paths are not stored gives ``<label>/<number>.jpeg``.
 
     Each file appears under its name only when it is complete, so an error (or Ctrl-C)
-    leaves none half-written; those written before it stay. Blocks are checked against
-    their CRC-32 where they are read whole.
+    leaves none half-written; those written before it stay. Each block is read whole and
+    checked against its CRC-32 before its files are written. Samples of a damaged block can
+    still be read one by one, unchecked: ``torch_dts.open(path).read(index)``.
 
     Args:
-        path: The ``.dts`` file. It is only read.
+        path: The ``.dts`` file. It is only read. ``~`` is the home directory, here and there.
         directory: Made when missing. Other files in it are left alone.
         overwrite: Replace files that exist.
         indices: Source indices of the samples wanted; None: all.
@@ -84,10 +88,12 @@ def extract(
         OSError: The disk is full or refuses; names the file.
         IndexError: A sample in `indices` does not exist.
         ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 0.
+        TypeError: `overwrite` is no bool.
     """
     start = time.perf_counter()
     workers = check_num_workers(num_workers)
-    target = os.fsdecode(directory)
+    check_bool("overwrite", overwrite)
+    target = expand_home(directory)
     with DTSFile(path) as file:
         wanted = None if indices is None else torch.unique(sample_ids_tensor(indices, len(file)))
         paths = list(file.paths)
@@ -123,7 +129,7 @@ def _check_target(file: DTSFile, directory: str, paths: list[str], overwrite: bo
     """Finds what is in the way before anything is written."""
     if not os.path.isdir(directory):
         return
-    own = os.stat(file.path)
+    own = os.stat(file.absolute_path)
     for path in paths:
         target = os.path.join(directory, path)
         try:
@@ -169,26 +175,24 @@ def _write_samples(
         file.read_blocks([block_id], out=local.arena)
         _, offsets, sizes, _ = file.index_samples(local.arena, [block_id])
         arena = byte_view(local.arena)
-        places = zip(offsets.tolist(), sizes.tolist(), strict=True)
-        return write_files(block_id, [arena[start : start + size] for start, size in places])
+        stored = stored_of[block_id]
+        rows = stored - first_of_block[block_id]
+        positions = file.positions_of(stored).tolist()
+        for position, start, size in zip(
+            positions, offsets[rows].tolist(), sizes[rows].tolist(), strict=True
+        ):
+            tree.write_file(paths[position], arena[start : start + size])
+        return int(sizes[rows].sum())
 
-    def write_chosen(block_id: int) -> int:
-        return write_files(block_id, file.read_many(file.positions_of(stored_of[block_id])))
-
-    def write_files(block_id: int, contents: list[memoryview]) -> int:
-        positions = file.positions_of(stored_of[block_id]).tolist()
-        for position, content in zip(positions, contents, strict=True):
-            tree.write_file(paths[position], content)
-        return sum(map(len, contents))
-
+    num_samples = file.block_table.num_samples
+    first_of_block = num_samples.cumsum(0) - num_samples
     stored_of = _by_block(
         file, torch.arange(len(file), device="cpu") if wanted is None else file.stored_index[wanted]
     )
     total = int(file.sizes.sum() if wanted is None else file.sizes[wanted].sum())
-    work = write_block if wanted is None else write_chosen
     num_bytes = 0
     with Progress("extracting", total, progress, is_bytes=True) as bar:
-        for _, written in map_in_order(work, sorted(stored_of), workers):
+        for _, written in map_in_order(write_block, sorted(stored_of), workers):
             num_bytes += written
             bar.add(written)
     return num_bytes

@@ -8,8 +8,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from types import TracebackType
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -17,13 +16,14 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
+from torch_dts.file._arguments import Verify, check_bool, check_verify, num_of
 from torch_dts.file._contents import byte_view, load_classes, load_info, load_paths
+from torch_dts.file._given_path import GivenPath
 from torch_dts.file._header import BlockTable, Header, Section
-from torch_dts.file._ids import block_ids_tensor, sample_ids_tensor
+from torch_dts.file._ids import block_ids_tensor, output_arena, sample_ids_tensor
 from torch_dts.file._names import NumberedPaths, check_position
-from torch_dts.file._whole_file import check_whole_file, file_identity
+from torch_dts.file._whole_file import check_whole_file, file_identity, require_blocks
 
-Verify = Literal["blocks", "file", False]
 Value = TypeVar("Value")
 
 
@@ -40,9 +40,9 @@ class DTSFile:
     process opens the file anew and refuses one with another fingerprint.
 
     Args:
-        path: The file.
-        verify: ``"blocks"`` checks the CRC-32 of each block that is read whole (reads of
-            single samples check bounds only), ``"file"`` checks the whole file once,
+        path: The file; ``~`` is the home directory.
+        verify: ``"blocks"`` checks the CRC-32 of each block that is read whole (`read` and
+            `read_many` check bounds only), ``"file"`` checks the whole file once,
             before the first read, ``False`` checks bounds only.
         ignore_sections: Read nothing but header and blocks, as for a file whose
             sections are damaged.
@@ -51,21 +51,19 @@ class DTSFile:
         OSError: The file can't be opened or is no regular file.
         CorruptFileError: It is no ``.dts`` file, or its header or section table is damaged.
         ValueError: `verify` is none of the above.
+        TypeError: `ignore_sections` is no bool.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], *, verify: Verify = "blocks", ignore_sections: bool = False
     ) -> None:
-        if verify is not False and verify not in ("blocks", "file"):
-            raise ValueError(f"verify is {verify!r}, expected 'blocks', 'file' or False")
-        self._path = os.fsdecode(path)
-        if "\0" in self._path:
-            raise ValueError(f"the path {self._path!r} holds a NUL character")
-        # A later change of directory must not send a pickled copy to another file.
-        self._absolute_path = os.path.abspath(self._path)
-        self._verify = verify
-        self._ignore_sections = bool(ignore_sections)
-        self._handle = _native.file_open(self._path, self._ignore_sections)
+        # A later change of directory must not send a read, or a pickled copy, to another file.
+        self._name = GivenPath(path)
+        self._path = self._name.given
+        self._verify = check_verify(verify)
+        self._ignore_sections = check_bool("ignore_sections", ignore_sections)
+        with self._name:
+            self._handle = _native.file_open(self._name.absolute, self._ignore_sections)
         self._finalizer = weakref.finalize(self, _native.file_close, self._handle)
         described = _native.file_describe(self._handle)
         self._header = Header.from_fields(described["header"])
@@ -82,6 +80,11 @@ class DTSFile:
     def path(self) -> str:
         """The path as it was given."""
         return self._path
+
+    @property
+    def absolute_path(self) -> str:
+        """Where the file was when it was opened, whatever the current directory is now."""
+        return self._name.absolute
 
     @property
     def handle(self) -> int:
@@ -216,8 +219,7 @@ class DTSFile:
             OSError: The disk can't be read.
         """
         position = check_position(index, len(self))
-        handle = self._handle_to_read()
-        arena, offsets, sizes = _native.read_samples(handle, self.stored_index[position : position + 1])
+        arena, offsets, sizes = self._read_stored(self.stored_index[position : position + 1])
         start = int(offsets[0])
         return byte_view(arena)[start : start + int(sizes[0])]
 
@@ -234,10 +236,7 @@ class DTSFile:
         Raises: as `read`.
         """
         positions = sample_ids_tensor(indices, len(self))
-        handle = self._handle_to_read()
-        if positions.numel() == 0:
-            return []
-        arena, offsets, sizes = _native.read_samples(handle, self.stored_index[positions])
+        arena, offsets, sizes = self._read_stored(self.stored_index[positions])
         view = byte_view(arena)
         return [
             view[start : start + size] for start, size in zip(offsets.tolist(), sizes.tolist(), strict=True)
@@ -262,15 +261,19 @@ class DTSFile:
         """
         ids = block_ids_tensor(block_ids, self.num_blocks)
         handle = self._handle_to_read()
-        expected = ids.numel() * self.block_size
-        if out is None:
-            out = torch.empty(expected, dtype=torch.uint8, device="cpu")
-        elif out.dtype != torch.uint8 or out.shape != (expected,) or not out.is_contiguous():
-            raise ValueError(
-                f"out is {out.dtype} {tuple(out.shape)}, expected contiguous torch.uint8 ({expected},)"
-            )
-        _native.read_blocks(handle, ids, out, self._verify is not False)
+        out = output_arena(out, ids.numel() * self.block_size)
+        with self._name:
+            _native.read_blocks(handle, ids, out, self._verify is not False)
         return out
+
+    def check_blocks(self, block_ids: Iterable[int] | Tensor) -> None:
+        """With ``verify="blocks"``: reads blocks ``[k]`` to check them. Raises as `read_blocks`."""
+        ids = block_ids_tensor(block_ids, self.num_blocks)
+        handle = self._handle_to_read()
+        if self._verify == "blocks":
+            known = ids[self.block_table.crc32[ids] >= 0]
+            with self._name:
+                require_blocks(handle, self._header, self._path, known)
 
     def index_samples(
         self, arena: Tensor, block_ids: Iterable[int] | Tensor
@@ -286,7 +289,8 @@ class DTSFile:
             its offset in `arena`, its size in bytes, its label.
         """
         ids = block_ids_tensor(block_ids, self.num_blocks)
-        return _native.index_samples(self.block_handle(), arena, ids)
+        with self._name:
+            return _native.index_samples(self.block_handle(), arena, ids)
 
     def ensure_verified(self) -> None:
         """With ``verify="file"``: checks the whole file unless that was done, as the first read does.
@@ -301,15 +305,13 @@ class DTSFile:
         # One lock per process: a fork may happen while another thread holds it.
         with self._verify_locks.setdefault(os.getpid(), threading.Lock()):
             if self._verified is None:
-                identity = file_identity(self._absolute_path)
-                check_whole_file(self.handle, self._header, self._path)
+                identity = file_identity(self.absolute_path)
+                with self._name:
+                    check_whole_file(self.handle, self._header, self._path)
                 self._verified = identity
 
     def describe_sample(self, index: int) -> str:
-        """One line that says which sample this is, for messages. Never raises.
-
-        For example ``sample 5 (cat/x.jpg, block 3) of train.dts``.
-        """
+        """For messages: ``sample 5 (cat/x.jpg, block 3) of train.dts``, in one line. Never raises."""
         where = display(self._path)
         try:
             position = check_position(index, len(self))
@@ -332,31 +334,28 @@ class DTSFile:
     def __enter__(self) -> DTSFile:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., DTSFile], tuple[Any, ...]]:
         state = (self._verify, self._ignore_sections, self.fingerprint, self._verified)
-        return _reopen, (self._absolute_path, *state)
+        return _reopen, (self.absolute_path, *state)
 
     def __repr__(self) -> str:
         header = self._header
         state = ", closed" if self.closed else ""
         return (
-            f"DTSFile({display(self._path)}: {len(self)} samples, {header.num_classes} classes, "
-            f"level {header.compress_level}, {header.num_blocks} blocks{state})"
+            f"DTSFile({display(self._path)}: {num_of(len(self), 'sample')}, "
+            f"{num_of(header.num_classes, 'class', 'classes')}, level {header.compress_level}, "
+            f"{num_of(header.num_blocks, 'block')}{state})"
         )
 
     # ---- inside ----
 
     def _once(self, key: str, build: Callable[[], Value]) -> Value:
         if key not in self._cache:
-            return cast(Value, self._cache.setdefault(key, build()))
+            with self._name:
+                self._cache.setdefault(key, build())
         return cast(Value, self._cache[key])
 
     def _handle_to_read(self) -> int:
@@ -364,6 +363,11 @@ class DTSFile:
         handle = self.block_handle()
         self.ensure_verified()
         return handle
+
+    def _read_stored(self, stored_ids: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        handle = self._handle_to_read()
+        with self._name:
+            return _native.read_samples(handle, stored_ids)
 
     def _sample_table(self) -> tuple[Tensor, Tensor, Tensor]:
         return self._once("samples", lambda: _native.file_sample_table(self.block_handle()))

@@ -19,8 +19,10 @@ from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts.file._arguments import num_of
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
+from torch_dts.file._padding import HEADER_BYTES, find_padding_faults
 from torch_dts.file._whole_file import check_block, crc_problem
 
 Value = TypeVar("Value")
@@ -34,8 +36,9 @@ class Problem:
     """One thing that is wrong with a file.
 
     Attributes:
-        kind: ``"table"`` (the section table), ``"section"``, ``"block"``, ``"unreadable"``
-            (the disk refused a block) or ``"file"`` (the CRC-32 of the whole file).
+        kind: ``"table"`` (the section table), ``"section"``, ``"padding"`` (a byte between
+            the parts is not zero), ``"block"``, ``"unreadable"`` (the disk refused a block)
+            or ``"file"`` (the CRC-32 of the whole file).
         message: What was found and what was expected.
         block: The block that is hurt, or None.
         samples: Source indices of all samples of that block (for kind ``"file"``: of those
@@ -85,10 +88,11 @@ class VerifyReport:
         return self.ok
 
     def __str__(self) -> str:
-        what = f"{display(self.path)}: {self.num_samples} samples in {self.num_blocks} blocks"
+        size = f"{num_of(self.num_samples, 'sample')} in {num_of(self.num_blocks, 'block')}"
+        what = f"{display(self.path)}: {size}"
         if self.ok:
             return f"{what}, all right"
-        return "\n".join([f"{what}, {len(self.problems)} problem(s)", *map(str, self.problems)])
+        return "\n".join([f"{what}, {num_of(len(self.problems), 'problem')}", *map(str, self.problems)])
 
 
 def verify(
@@ -96,12 +100,12 @@ def verify(
 ) -> VerifyReport:
     """Reads a file from end to end and checks all that can be checked.
 
-    That is: header, section table and sections, the tables against each other, each
-    block's CRC-32 and index, and the CRC-32 of the whole file. It goes on after a fault,
-    so that the report lists all of them.
+    That is: header, section table and sections, the tables against each other, the
+    zeros between all parts, each block's CRC-32 and index, and the CRC-32 of the whole
+    file. It goes on after a fault, so that the report lists all of them.
 
     Args:
-        path: The file. It is only read.
+        path: The file; ``~`` is the home directory. It is only read.
         num_workers: Blocks checked at a time; None: by the CPUs, 8 at most.
         progress: Show a bar on stderr; None: when that is a terminal.
 
@@ -123,6 +127,10 @@ def verify(
         has_tables, has_order = _check_tables(file, found)
         has_names = has_order and not is_table_damaged
         known_crcs = _known_crcs(file)
+        if is_table_damaged:
+            found.notes.append("the zeros between the parts were not checked, as their places are not known")
+        else:
+            found.attempt(file, "padding", partial(_check_padding, file, found))
         if not has_names:
             found.notes.append("which samples the blocks hold is not known, as tables are damaged")
         if not has_tables and file.sections:
@@ -202,6 +210,13 @@ def _check_tables(file: DTSFile, found: _Findings) -> tuple[bool, bool]:
         if readable.get(tag, True):
             found.attempt(file, "section", check)
     return has_tables, has_order
+
+
+def _check_padding(file: DTSFile, found: _Findings) -> None:
+    table_bytes = _native.file_head(file.handle).numel() - HEADER_BYTES if file.sections else 0
+    places = (file.header, file.sections, table_bytes, file.file_bytes)
+    for _, message in find_padding_faults(file.absolute_path, *places):
+        found.problems.append(Problem("padding", message))
 
 
 def _known_crcs(file: DTSFile) -> Tensor | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 import torch
+from torch import Tensor
 
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
@@ -17,6 +18,19 @@ def check_block(handle: int, block_id: int) -> tuple[int, str]:
     """A block's CRC-32 as it is on the disk, and what is wrong with the block ("": nothing)."""
     crcs, problems = _native.check_blocks(handle, torch.tensor([block_id], device="cpu"))
     return int(crcs[0]), problems[0]
+
+
+def require_blocks(handle: int, header: Header, path: str, block_ids: Tensor) -> None:
+    """Reads blocks one by one and compares their CRC-32 and index.
+
+    Raises:
+        CorruptFileError: The first block that is wrong.
+        OSError: The disk can't be read.
+    """
+    for block_id in block_ids.tolist():
+        _, problem = check_block(handle, block_id)
+        if problem:
+            raise CorruptFileError(path, _block_offset(header, block_id), problem)
 
 
 def check_whole_file(handle: int, header: Header, path: str, num_workers: int | None = None) -> None:
@@ -32,12 +46,15 @@ def check_whole_file(handle: int, header: Header, path: str, num_workers: int | 
         lambda block_id: check_block(handle, block_id), range(header.num_blocks), workers
     ):
         if problem:
-            offset = header.header_bytes + block_id * header.block_size
-            raise CorruptFileError(path, offset, problem)
+            raise CorruptFileError(path, _block_offset(header, block_id), problem)
         crcs.append(crc)
     found = _native.file_crc(handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
     if found != header.crc_code:
         raise CorruptFileError(path, None, crc_problem(found, header.crc_code))
+
+
+def _block_offset(header: Header, block_id: int) -> int:
+    return header.header_bytes + block_id * header.block_size
 
 
 def crc_problem(found: int, expected: int) -> str:
