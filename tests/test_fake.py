@@ -16,6 +16,24 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "sample_order": (SIZES, 3, 1, 2, 1, 0),
     "rank_runs": (SIZES, 3, 1, 2, 3, 1),
     "scan_samples": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32])),
+    "decode_crop_resize": (
+        ARENA,
+        torch.tensor([0, 32]),
+        torch.tensor([32, 32]),
+        torch.tensor([[0, 0, 4, 4, 2, 2, 0, 0]] * 2),
+        2,
+        2,
+        "bilinear",
+        3,
+    ),
+    "fused_normalize": (
+        torch.zeros(2, 4, 5, 3, dtype=torch.uint8),
+        torch.tensor([True, False]),
+        torch.tensor([0.5]),
+        torch.tensor([0.25]),
+        torch.float16,
+        True,
+    ),
 }
 
 

@@ -37,7 +37,32 @@ def _scan_samples(arena: Tensor, offsets: Tensor, sizes: Tensor) -> Tensor:
     return _int64(offsets.shape[0], 4)
 
 
+def _decode_crop_resize(
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    boxes: Tensor,
+    height: int,
+    width: int,
+    interpolation: str,
+    channels: int,
+) -> tuple[Tensor, Tensor]:
+    count = offsets.shape[0]
+    return torch.empty((count, height, width, channels), dtype=torch.uint8), _int64(count)
+
+
+def _fused_normalize(
+    images: Tensor, flip: Tensor, mean: Tensor, std: Tensor, dtype: torch.dtype, channels_last: bool
+) -> Tensor:
+    count, height, width, channels = images.shape
+    if channels_last:
+        return torch.empty((count, height, width, channels), dtype=dtype).permute(0, 3, 1, 2)
+    return torch.empty((count, channels, height, width), dtype=dtype)
+
+
 torch.library.register_fake("torch_dts::block_order", _block_order)
 torch.library.register_fake("torch_dts::sample_order", _sample_order)
 torch.library.register_fake("torch_dts::rank_runs", _rank_runs)
 torch.library.register_fake("torch_dts::scan_samples", _scan_samples)
+torch.library.register_fake("torch_dts::decode_crop_resize", _decode_crop_resize)
+torch.library.register_fake("torch_dts::fused_normalize", _fused_normalize)

@@ -35,7 +35,14 @@ _ops = torch.ops.torch_dts
 # Every op is in exactly one of the two (a test checks it). Tensor ops are pure functions
 # with a fake kernel, usable under torch.compile; the others hold handles, touch files or
 # shared memory, or return Python numbers, and are not to be traced.
-TENSOR_OPS = ("block_order", "sample_order", "rank_runs", "scan_samples")
+TENSOR_OPS = (
+    "block_order",
+    "sample_order",
+    "rank_runs",
+    "scan_samples",
+    "decode_crop_resize",
+    "fused_normalize",
+)
 STATEFUL_OPS = (
     "pack_samples",
     "packing_bound",
@@ -254,6 +261,67 @@ def probe_files(paths: Sequence[Path]) -> Tensor:
 def scan_samples(arena: Tensor, offsets: Tensor, sizes: Tensor) -> Tensor:
     """[n, 4]: kind (1 JPEG, 0 other), width, height, complete (1: an EOI ends the last scan)."""
     return _tensor(_call("scan_samples", arena, offsets, sizes))
+
+
+# What decode_crop_resize says of a sample (csrc/core/jpeg/decode.h); for all but OK its
+# pixels are zero and Pillow is to be asked.
+DECODE_STATUS = ("ok", "no JPEG", "not decoded natively", "incomplete", "damaged")
+
+
+def decode_crop_resize(
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    boxes: Tensor,
+    height: int,
+    width: int,
+    interpolation: str = "bilinear",
+    channels: int = 3,
+) -> tuple[Tensor, Tensor]:
+    """Decodes JPEGs in memory, each cropped and resized, on torch's threads.
+
+    Pixels equal Pillow's: ``open().convert("RGB").crop().resize()``, of which a window is
+    taken.
+
+    Args:
+        arena: uint8, holds the encoded samples.
+        offsets, sizes: int64 [n], where they lie.
+        boxes: int64 [n, 8]: crop (top, left, height, width) in the image, height and width
+            it is resized to, top and left of the window of the result.
+        height, width: Of the window, for all.
+        interpolation: nearest, box, bilinear, hamming, bicubic or lanczos.
+        channels: 3, or 1 for gray JPEGs alone.
+
+    Returns:
+        uint8 [n, height, width, channels], and int64 [n], a position in DECODE_STATUS.
+    """
+    images, status = _call(
+        "decode_crop_resize", arena, offsets, sizes, boxes, height, width, interpolation, channels
+    )
+    return images, status
+
+
+def fused_normalize(
+    images: Tensor,
+    flip: Tensor,
+    mean: Tensor,
+    std: Tensor,
+    dtype: torch.dtype = torch.float32,
+    channels_last: bool = False,
+) -> Tensor:
+    """Flip, ToTensor and Normalize in one pass: (x / 255 - mean) / std.
+
+    Args:
+        images: uint8 [n, H, W, C], C 1 or 3.
+        flip: bool [n], left and right exchanged.
+        mean, std: float32, C or 1 values; both empty: no Normalize.
+        dtype: float32, float16, bfloat16, or uint8 (the pixels as they are).
+        channels_last: Memory order of the result.
+
+    Returns:
+        [n, C, H, W]. float32 equals torch's own; the 16-bit types are that, rounded.
+    """
+    return _tensor(_call("fused_normalize", images, flip, mean, std, dtype, channels_last))
 
 
 def finish_block(

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "base/box.h"
 #include "base/philox.h"
 
 namespace dts {
@@ -18,11 +19,6 @@ struct ChoiceKey {
   std::uint32_t view = 0;        // below 256
   std::uint32_t occurrence = 0;  // below 65536
   std::uint32_t op = 0;          // position among the random operations, below 32768
-};
-
-struct Box {
-  std::int64_t top, left, height, width;
-  bool operator==(const Box&) const = default;
 };
 
 Philox4 draw(const ChoiceKey& key, std::uint32_t number);

@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jpeg/decode.h"
+
+#include <algorithm>
+#include <new>
+
+#include "base/error.h"
+#include "jpeg/cmyk.h"
+#include "jpeg/layout.h"
+#include "jpeg/libjpeg_session.h"
+#include "jpeg/probe.h"
+
+// After jpeglib.h.
+#include <jerror.h>
+
+namespace dts {
+namespace {
+
+// Columns decoded beyond the box on each side: the chroma upsampling of a pixel looks
+// one chroma sample further, and treats the first and last column its own way.
+constexpr std::int64_t kMargin = 16;
+// libjpeg upsamples very narrow pictures by another rule, and takes a narrow crop for one.
+constexpr std::int64_t kMinCropWidth = 32;
+constexpr int kRowsPerCall = 8;
+constexpr std::int64_t kCmykChannels = 4;
+constexpr int kSmoothedCoefficients = 9;  // of a block, in zigzag order, behind the first
+
+// Baseline, extended and progressive, with Huffman or arithmetic coding.
+bool is_supported_process(std::uint8_t sof) {
+  return sof == 0xC0 || sof == 0xC1 || sof == 0xC2 || sof == 0xC9 || sof == 0xCA;
+}
+
+bool is_jpeg_start(ConstByteSpan data) {
+  return data.size() >= 3 && data[0] == std::byte{0xFF} && data[1] == std::byte{0xD8} &&
+         data[2] == std::byte{0xFF};
+}
+
+// Why Pillow must be asked about a picture with this header; "" when it need not.
+std::string unsupported_feature(const JpegInfo& info) {
+  if (info.precision != 8) return std::to_string(info.precision) + " bits a sample, not 8";
+  if (!is_supported_process(info.sof)) {
+    return "coding process SOF" + std::to_string(info.sof - 0xC0) + " is not decoded here";
+  }
+  if (info.width == 0 || info.height == 0) {
+    return "the header gives a size of " + std::to_string(info.width) + " x " +
+           std::to_string(info.height);
+  }
+  if (info.num_components != 1 && info.num_components != 3 && info.num_components != 4) {
+    return std::to_string(info.num_components) + " components, not 1, 3 or 4";
+  }
+  return "";
+}
+
+// Memory that grows to what was asked for and is then kept. Its content is lost on growth.
+class Scratch {
+ public:
+  std::uint8_t* at_least(std::size_t size) {
+    if (size > capacity_) {
+      release();
+      bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(size);
+      capacity_ = size;
+    }
+    return bytes_.get();
+  }
+  void release() {
+    bytes_.reset();
+    capacity_ = 0;
+  }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  std::unique_ptr<std::uint8_t[]> bytes_;
+  std::size_t capacity_ = 0;
+};
+
+// Reads `num_rows` scanlines to memory `stride` bytes apart. C only: runs under guarded().
+void read_rows(jpeg_decompress_struct& codec, std::uint8_t* first, std::int64_t stride,
+               std::int64_t num_rows) {
+  JSAMPROW pointers[kRowsPerCall];
+  for (std::int64_t y = 0; y < num_rows;) {
+    const int wanted = static_cast<int>(std::min<std::int64_t>(kRowsPerCall, num_rows - y));
+    for (int i = 0; i < wanted; ++i) pointers[i] = first + (y + i) * stride;
+    y += jpeg_read_scanlines(&codec, pointers, static_cast<JDIMENSION>(wanted));
+  }
+}
+
+// Are the low frequencies of a progressive picture not known to the last bit? Then
+// libjpeg estimates them from the blocks around, in each version in its own way: only
+// Pillow's own library gives Pillow's pixels. After the start.
+bool smooths_blocks(const jpeg_decompress_struct& codec) {
+  if (!codec.progressive_mode || codec.coef_bits == nullptr) return false;
+  for (int c = 0; c < codec.num_components; ++c) {
+    for (int k = 1; k <= kSmoothedCoefficients; ++k) {
+      if (codec.coef_bits[c][k] != 0) return true;
+    }
+  }
+  return false;
+}
+
+// The columns libjpeg is asked for.
+struct Columns {
+  JDIMENSION left;
+  JDIMENSION width;
+};
+
+Columns columns_around(const Box& box, std::int64_t image_width) {
+  std::int64_t left = std::max<std::int64_t>(box.left - kMargin, 0);
+  std::int64_t right = std::min(box.left + box.width + kMargin, image_width);
+  if (right - left < kMinCropWidth) {
+    left = std::max<std::int64_t>(right - kMinCropWidth, 0);
+    right = std::min(left + kMinCropWidth, image_width);
+  }
+  return {static_cast<JDIMENSION>(left), static_cast<JDIMENSION>(right - left)};
+}
+
+bool is_inside(const Box& box, const JpegFrame& frame) {
+  return box.top >= 0 && box.left >= 0 && box.height > 0 && box.width > 0 &&
+         box.height <= frame.height && box.top <= frame.height - box.height &&
+         box.width <= frame.width && box.left <= frame.width - box.width;
+}
+
+std::string describe(const Box& box, const JpegFrame& frame) {
+  return "the box of " + std::to_string(box.width) + " x " + std::to_string(box.height) +
+         " pixels at column " + std::to_string(box.left) + ", row " + std::to_string(box.top) +
+         " is not inside of the image of " + std::to_string(frame.width) + " x " +
+         std::to_string(frame.height);
+}
+
+}  // namespace
+
+struct JpegDecoder::State {
+  LibjpegSession session;
+  ConstByteSpan data;
+  JpegFrame frame;
+  std::string error;
+  bool is_open = false;
+  bool is_at_header = false;
+  Scratch pixels;
+  Scratch cmyk_rows;
+
+  DecodeStatus refuse(DecodeStatus status, const std::string& reason) {
+    error = reason;
+    return status;
+  }
+  DecodeStatus give_up();
+  DecodeStatus open(ConstByteSpan bytes);
+  DecodeStatus check_layout();
+  DecodeStatus decode(const Box& box, bool is_gray_out, ConstImageView* view);
+  bool start(bool is_gray_out);
+  bool crop(const Box& box, Columns* columns);
+  bool read_box(const Box& box, const Columns& columns, ConstImageView* view);
+  bool read_cmyk_box(const Box& box, const Columns& columns, ConstImageView* view);
+};
+
+// libjpeg's error exit was taken.
+DecodeStatus JpegDecoder::State::give_up() {
+  const int code = session.error_code();
+  error = session.message();
+  session.close();
+  is_at_header = false;
+  if (code == JERR_OUT_OF_MEMORY) throw std::bad_alloc();
+  if (code == JERR_ARITH_NOTIMPL || code == JERR_NOT_COMPILED) return DecodeStatus::kUnsupported;
+  return DecodeStatus::kDamaged;
+}
+
+DecodeStatus JpegDecoder::State::open(ConstByteSpan bytes) {
+  error.clear();
+  frame = {};
+  data = bytes;
+  is_open = is_at_header = false;
+  if (!is_jpeg_start(data)) return refuse(DecodeStatus::kNotJpeg, "the data is no JPEG");
+  std::uint64_t needed_bytes = 0;
+  const auto info = probe_jpeg(data, &needed_bytes);
+  if (!info && needed_bytes > 0) {
+    return refuse(DecodeStatus::kIncomplete, "the JPEG ends inside of its header");
+  }
+  if (!info) return refuse(DecodeStatus::kNotJpeg, "the data has no JPEG frame header");
+  const std::string feature = unsupported_feature(*info);
+  if (!feature.empty()) return refuse(DecodeStatus::kUnsupported, feature);
+
+  if (!session.read_header(data)) {
+    const DecodeStatus status = give_up();
+    return session.passed_end() ? DecodeStatus::kIncomplete : status;
+  }
+  const DecodeStatus status = check_layout();
+  if (status != DecodeStatus::kOk) return status;
+  frame.width = session.codec().image_width;
+  frame.height = session.codec().image_height;
+  frame.num_components = session.codec().num_components;
+  frame.is_gray = frame.num_components == 1;
+  frame.is_cmyk = frame.num_components == kCmykChannels;
+  is_open = is_at_header = true;
+  return DecodeStatus::kOk;
+}
+
+// The header was read. Finds out what a box, for which libjpeg doesn't read all of the
+// file, wouldn't show.
+DecodeStatus JpegDecoder::State::check_layout() {
+  const ConstByteSpan coded = session.unread();
+  if (!is_plain_header(data.first(data.size() - coded.size()))) {
+    return refuse(DecodeStatus::kNotJpeg, "stray bytes between the segments of the header");
+  }
+  const ScanEnd end = find_scan_end(coded);
+  if (end == ScanEnd::kEoi) return DecodeStatus::kOk;
+  if (end == ScanEnd::kNone || !is_complete_jpeg(data)) {
+    return refuse(DecodeStatus::kIncomplete, "no end-of-image marker after the last scan");
+  }
+  // Several scans are all read before the first row. What stands behind a lone one may
+  // make libjpeg give up, but not before the last row.
+  if (jpeg_has_multiple_scans(&session.codec())) return DecodeStatus::kOk;
+  return refuse(DecodeStatus::kUnsupported, "a marker inside or behind the only scan");
+}
+
+bool JpegDecoder::State::start(bool is_gray_out) {
+  const J_COLOR_SPACE space = is_gray_out ? JCS_GRAYSCALE : frame.is_cmyk ? JCS_CMYK : JCS_RGB;
+  return session.guarded([space](jpeg_decompress_struct& codec) {
+    codec.out_color_space = space;
+    jpeg_start_decompress(&codec);
+  });
+}
+
+// Moves to the first row of the box; `columns` becomes what libjpeg will deliver.
+bool JpegDecoder::State::crop(const Box& box, Columns* columns) {
+  *columns = columns_around(box, frame.width);
+  return session.guarded([&box, columns](jpeg_decompress_struct& codec) {
+    if (columns->width < codec.output_width) {
+      jpeg_crop_scanline(&codec, &columns->left, &columns->width);
+    }
+    if (box.top > 0) jpeg_skip_scanlines(&codec, static_cast<JDIMENSION>(box.top));
+  });
+}
+
+// Straight into the rows of the view, which leaves out the columns around the box.
+bool JpegDecoder::State::read_box(const Box& box, const Columns& columns, ConstImageView* view) {
+  const std::int64_t channels = session.codec().output_components;
+  const std::int64_t stride = columns.width * channels;
+  std::uint8_t* out = pixels.at_least(static_cast<std::size_t>(box.height * stride));
+  *view = {out + (box.left - columns.left) * channels, box.height, box.width, channels, stride};
+  return session.guarded(
+      [&](jpeg_decompress_struct& codec) { read_rows(codec, out, stride, box.height); });
+}
+
+bool JpegDecoder::State::read_cmyk_box(const Box& box, const Columns& columns,
+                                       ConstImageView* view) {
+  const std::int64_t stride = columns.width * kCmykChannels;
+  const std::int64_t offset = (box.left - columns.left) * kCmykChannels;
+  const std::int64_t out_stride = box.width * 3;
+  std::uint8_t* rows = cmyk_rows.at_least(static_cast<std::size_t>(kRowsPerCall * stride));
+  std::uint8_t* out = pixels.at_least(static_cast<std::size_t>(box.height * out_stride));
+  *view = {out, box.height, box.width, 3, out_stride};
+  return session.guarded([&](jpeg_decompress_struct& codec) {
+    for (std::int64_t y = 0; y < box.height; y += kRowsPerCall) {
+      const std::int64_t count = std::min<std::int64_t>(kRowsPerCall, box.height - y);
+      read_rows(codec, rows, stride, count);
+      for (std::int64_t i = 0; i < count; ++i) {
+        cmyk_to_rgb(rows + i * stride + offset, static_cast<std::size_t>(box.width),
+                    out + (y + i) * out_stride);
+      }
+    }
+  });
+}
+
+DecodeStatus JpegDecoder::State::decode(const Box& box, bool is_gray_out, ConstImageView* view) {
+  if (!is_open) return refuse(DecodeStatus::kNotJpeg, "no image is open");
+  if (!is_inside(box, frame)) throw InvalidArgument(describe(box, frame));
+  error.clear();
+  if (!is_at_header && !session.read_header(data)) return give_up();
+  is_at_header = false;
+
+  if (!start(is_gray_out)) return give_up();
+  if (smooths_blocks(session.codec())) {
+    session.close();
+    return refuse(DecodeStatus::kUnsupported, "a progressive picture without its last scans");
+  }
+  Columns columns;
+  if (!crop(box, &columns)) return give_up();
+  const bool is_read =
+      frame.is_cmyk ? read_cmyk_box(box, columns, view) : read_box(box, columns, view);
+  if (!is_read) return give_up();
+  session.close();
+  return DecodeStatus::kOk;
+}
+
+JpegDecoder::JpegDecoder() : state_(std::make_unique<State>()) {}
+JpegDecoder::~JpegDecoder() = default;
+
+DecodeStatus JpegDecoder::open(ConstByteSpan data) { return state_->open(data); }
+const JpegFrame& JpegDecoder::frame() const { return state_->frame; }
+
+DecodeStatus JpegDecoder::decode(const Box& box, bool as_gray, ConstImageView* pixels) {
+  return state_->decode(box, as_gray && state_->frame.is_gray, pixels);
+}
+
+const std::string& JpegDecoder::error() const { return state_->error; }
+
+std::size_t JpegDecoder::held_bytes() const {
+  return state_->pixels.capacity() + state_->cmyk_rows.capacity();
+}
+
+void JpegDecoder::shrink(std::size_t keep_bytes) {
+  if (held_bytes() <= keep_bytes) return;
+  state_->pixels.release();
+  state_->cmyk_rows.release();
+}
+
+}  // namespace dts

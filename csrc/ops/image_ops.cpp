@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+// From encoded samples to a batch: decode, crop, resize; then flip and normalize. Pure
+// tensor ops. Samples are worked on side by side by torch's own threads.
+#include <torch/csrc/stable/ops.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "image/fused_normalize.h"
+#include "image/resample.h"
+#include "jpeg/decode.h"
+#include "ops/guard.h"
+#include "ops/tensors.h"
+
+namespace dts::ops {
+namespace {
+
+Filter filter_of(const std::string& name) {
+  static const std::pair<const char*, Filter> kFilters[] = {
+      {"nearest", Filter::kNearest}, {"box", Filter::kBox},         {"bilinear", Filter::kBilinear},
+      {"hamming", Filter::kHamming}, {"bicubic", Filter::kBicubic}, {"lanczos", Filter::kLanczos}};
+  for (const auto& [text, filter] : kFilters) {
+    if (name == text) return filter;
+  }
+  throw InvalidArgument("interpolation is '" + name +
+                        "', expected nearest, box, bilinear, hamming, bicubic or lanczos");
+}
+
+// What one thread needs for its samples.
+struct Bench {
+  JpegDecoder decoder;
+  Resampler resampler;
+};
+
+void check_inside(const Box& box, std::int64_t height, std::int64_t width, const char* what,
+                  std::size_t sample) {
+  const bool fits = box.height >= 1 && box.width >= 1 && box.top >= 0 && box.left >= 0 &&
+                    box.top <= height - box.height && box.left <= width - box.width;
+  if (!fits) {
+    throw InvalidArgument("sample " + std::to_string(sample) + ": " + what + " (top " +
+                          std::to_string(box.top) + ", left " + std::to_string(box.left) +
+                          ", height " + std::to_string(box.height) + ", width " +
+                          std::to_string(box.width) + ") is not inside " + std::to_string(height) +
+                          " x " + std::to_string(width) + " pixels");
+  }
+}
+
+// Runs function(first, last) over parts of [0, count) in torch's threads. An exception
+// must not reach torch's C interface, which would turn it into another type: the first
+// one is kept and thrown here.
+template <class Function>
+void in_parallel(std::int64_t count, const Function& function) {
+  std::exception_ptr failure;
+  std::mutex mutex;
+  torch::stable::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
+    try {
+      function(first, last);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+// Decodes what the window depends on and resamples it.
+DecodeStatus make_image(Bench& bench, ConstByteSpan data, const Box& crop, Filter filter,
+                        std::int64_t resized_height, std::int64_t resized_width, const Box& window,
+                        const ImageView& out, std::size_t sample) {
+  const DecodeStatus opened = bench.decoder.open(data);
+  if (opened != DecodeStatus::kOk) return opened;
+  const JpegFrame& frame = bench.decoder.frame();
+  check_inside(crop, frame.height, frame.width, "the crop", sample);
+  const ResamplePlan plan =
+      bench.resampler.plan(filter, crop.width, crop.height, resized_width, resized_height, window);
+  Box needed = plan.source_box;
+  needed.top += crop.top;
+  needed.left += crop.left;
+  ConstImageView pixels;
+  const DecodeStatus decoded = bench.decoder.decode(needed, out.channels == 1, &pixels);
+  if (decoded != DecodeStatus::kOk) return decoded;
+  if (pixels.channels != out.channels) return DecodeStatus::kUnsupported;
+  bench.resampler.run(plan, pixels, out);
+  return DecodeStatus::kOk;
+}
+
+// Row i of `boxes`: top, left, height, width of the crop, then height and width it is
+// resized to, then top and left of the window of the result that is wanted.
+std::tuple<Tensor, Tensor> decode_crop_resize(Tensor arena, Tensor offsets, Tensor sizes,
+                                              Tensor boxes, std::int64_t height, std::int64_t width,
+                                              std::string interpolation, std::int64_t channels) {
+  const ConstByteSpan bytes = byte_view(arena, "arena");
+  const auto starts = int64_view(offsets, "offsets");
+  const auto lengths = int64_view(sizes, "sizes");
+  const auto rows = int64_view(boxes, "boxes");
+  check_same_length(starts.size(), "offsets", lengths.size(), "sizes");
+  check_same_length(rows.size(), "boxes", 8 * starts.size(), "8 * offsets");
+  const Filter filter = filter_of(interpolation);
+  if (channels != 1 && channels != 3) {
+    throw InvalidArgument("channels is " + std::to_string(channels) + ", expected 1 or 3");
+  }
+  if (height < 1 || width < 1 || height > 65535 || width > 65535) {
+    throw InvalidArgument("the output size is " + std::to_string(height) + " x " +
+                          std::to_string(width) + ", expected 1 to 65535 each");
+  }
+  const auto count = static_cast<std::int64_t>(starts.size());
+  const std::int64_t shape[4] = {count, height, width, channels};
+  Tensor images = torch::stable::empty({shape, 4}, ScalarType::Byte);
+  Tensor status = new_int64(count);
+  auto* const pixels = static_cast<std::uint8_t*>(images.data_ptr());
+  auto* const states = static_cast<std::int64_t*>(status.data_ptr());
+  const std::int64_t image_bytes = height * width * channels;
+  const auto arena_bytes = static_cast<std::int64_t>(bytes.size());
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    if (starts[i] < 0 || lengths[i] < 0 || starts[i] > arena_bytes ||
+        lengths[i] > arena_bytes - starts[i]) {
+      throw OutOfRange("sample " + std::to_string(i) + " lies outside of the arena of " +
+                       std::to_string(arena_bytes) + " bytes");
+    }
+  }
+  in_parallel(count, [&](std::int64_t first, std::int64_t last) {
+    Bench bench;
+    for (std::int64_t i = first; i < last; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const std::int64_t* const row = &rows[8 * at];
+      const Box crop{row[0], row[1], row[2], row[3]};
+      const Box window{row[6], row[7], height, width};
+      check_inside(window, row[4], row[5], "the window", at);
+      std::uint8_t* const out = pixels + i * image_bytes;
+      const auto data = bytes.subspan(static_cast<std::size_t>(starts[at]),
+                                      static_cast<std::size_t>(lengths[at]));
+      const DecodeStatus result = make_image(bench, data, crop, filter, row[4], row[5], window,
+                                             {out, height, width, channels, width * channels}, at);
+      states[i] = static_cast<std::int64_t>(result);
+      if (result != DecodeStatus::kOk) std::fill_n(out, image_bytes, std::uint8_t{0});
+    }
+  });
+  return {images, status};
+}
+
+PixelType pixel_type_of(ScalarType dtype) {
+  switch (dtype) {
+    case ScalarType::Byte:
+      return PixelType::kUint8;
+    case ScalarType::Float:
+      return PixelType::kFloat32;
+    case ScalarType::Half:
+      return PixelType::kFloat16;
+    case ScalarType::BFloat16:
+      return PixelType::kBfloat16;
+    default:
+      throw InvalidArgument("dtype is not torch.uint8, float32, float16 or bfloat16");
+  }
+}
+
+std::vector<float> floats_of(const Tensor& tensor, const char* name) {
+  check_tensor(tensor, ScalarType::Float, name, "torch.float32");
+  const auto* const data = static_cast<const float*>(tensor.data_ptr());
+  return {data, data + tensor.numel()};
+}
+
+Tensor fused_normalize(Tensor images, Tensor flip, Tensor mean, Tensor std, ScalarType dtype,
+                       bool channels_last) {
+  const ConstByteSpan bytes = byte_view(images, "images");
+  check_tensor(flip, ScalarType::Bool, "flip", "torch.bool");
+  if (images.dim() != 4) throw InvalidArgument("images must have 4 dimensions: N, H, W, C");
+  const std::int64_t count = images.size(0);
+  const std::int64_t height = images.size(1);
+  const std::int64_t width = images.size(2);
+  NormalizeParams params;
+  params.channels = images.size(3);
+  params.type = pixel_type_of(dtype);
+  params.format = channels_last ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsFirst;
+  params.mean = floats_of(mean, "mean");
+  params.std = floats_of(std, "std");
+  check_same_length(static_cast<std::size_t>(flip.numel()), "flip", static_cast<std::size_t>(count),
+                    "images");
+  const FusedNormalize normalize(params);
+  // Memory in the order asked for; the view back to N, C, H, W is made at the end.
+  const std::int64_t planes[4] = {count, params.channels, height, width};
+  const std::int64_t pixels[4] = {count, height, width, params.channels};
+  Tensor result = torch::stable::empty({channels_last ? pixels : planes, 4}, dtype);
+  const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.data());
+  const auto* const flips = static_cast<const bool*>(flip.data_ptr());
+  auto* const to = static_cast<std::byte*>(result.data_ptr());
+  const std::int64_t image_values = height * width * params.channels;
+  const auto image_bytes = image_values * static_cast<std::int64_t>(pixel_bytes(params.type));
+  if (image_values > 0) {
+    in_parallel(count, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t i = first; i < last; ++i) {
+        const ConstImageView image{from + i * image_values, height, width, params.channels,
+                                   width * params.channels};
+        normalize.run(image, flips[i], to + i * image_bytes);
+      }
+    });
+  }
+  if (!channels_last) return result;
+  const std::int64_t order[4] = {0, 3, 1, 2};
+  return torch::stable::permute(result, {order, 4});
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def(
+      "decode_crop_resize(Tensor arena, Tensor offsets, Tensor sizes, Tensor boxes, int height, "
+      "int width, str interpolation, int channels) -> (Tensor images, Tensor status)");
+  m.def(
+      "fused_normalize(Tensor images, Tensor flip, Tensor mean, Tensor std, ScalarType dtype, "
+      "bool channels_last) -> Tensor");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("decode_crop_resize", TORCH_BOX(&decode_crop_resize));
+  m.impl("fused_normalize", TORCH_BOX(&fused_normalize));
+}
+
+}  // namespace dts::ops

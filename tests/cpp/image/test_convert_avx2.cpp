@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <doctest/doctest.h>
+
+#include "image/convert_checks.h"
+
+namespace dts {
+namespace {
+
+TEST_CASE("convert kernels, avx2: pixels taken apart, turned round, made values") {
+  if (!testing::can_run(SimdLevel::kAvx2)) return;
+  testing::check_kernels(convert_kernels_avx2());
+}
+
+}  // namespace
+}  // namespace dts
