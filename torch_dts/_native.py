@@ -280,7 +280,7 @@ def decode_crop_resize(
 ) -> tuple[Tensor, Tensor]:
     """Decodes JPEGs in memory, each cropped and resized, on torch's threads.
 
-    Pixels equal Pillow's: ``open().convert("RGB").crop().resize()``, of which a window is
+    Pixels equal Pillow 13's: ``open().convert("RGB").crop().resize()``, of which a window is
     taken.
 
     Args:

@@ -6,6 +6,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
+#include <algorithm>
 #include <cstring>
 
 #define DTS_AVX2 [[gnu::target("avx2")]]
@@ -75,39 +76,41 @@ DTS_AVX2_INLINE void spread_pixels(const std::uint8_t* row0, const std::uint8_t*
   }
 }
 
-DTS_AVX2 void spread_rows(const std::uint8_t* const* rows, std::int64_t width, std::uint8_t* out) {
+// Pixels [begin, end) of the rows.
+DTS_AVX2 void spread_rows(const std::uint8_t* const* rows, std::int64_t begin, std::int64_t end,
+                          std::uint8_t* out) {
   const std::uint8_t* const row0 = rows[0];
   const std::uint8_t* const row1 = rows[1];
   const std::uint8_t* const row2 = rows[2];
   const std::uint8_t* const row3 = rows[3];
-  const std::int64_t num_bytes = width * 3;
-  std::int64_t i = 0;
-  for (; i + 16 <= num_bytes; i += 12, out += 256) {
+  std::int64_t i = begin * 3;
+  for (; i + 16 <= end * 3; i += 12, out += 256) {
     spread_pixels(row0 + i, row1 + i, row2 + i, row3 + i, out);
   }
   // At most five pixels are left.
   std::uint8_t ends[kRows][32];
   for (int row = 0; row < kRows; ++row) {
     store32(ends[row], _mm256_setzero_si256());
-    std::memcpy(ends[row], rows[row] + i, static_cast<std::size_t>(num_bytes - i));
+    std::memcpy(ends[row], rows[row] + i, static_cast<std::size_t>(end * 3 - i));
   }
   spread_pixels(ends[0], ends[1], ends[2], ends[3], out);
   spread_pixels(ends[0] + 12, ends[1] + 12, ends[2] + 12, ends[3] + 12, out + 256);
 }
 
-// kTaps 0: as many as the axis says.
+// Outputs [begin, end) from pixels spread from `origin` on. kTaps 0: `num_taps`.
 template <int kTaps>
-DTS_AVX2 void horizontal_rgb_taps(const HorizontalJob& job) {
+DTS_AVX2 void horizontal_rgb_taps(const HorizontalJob& job, std::int64_t begin, std::int64_t end,
+                                  std::int64_t origin, std::int64_t num_taps) {
+  if constexpr (kTaps > 0) num_taps = kTaps;
   // Stores of bytes could change anything, so all that the loop needs is read before it.
-  const std::int64_t num_taps = kTaps > 0 ? kTaps : job.axis->max_units;
   const std::uint8_t* const pixels = job.scratch;
-  std::uint8_t* plane01 = job.planes[0];
-  std::uint8_t* plane23 = job.planes[1];
-  const std::uint32_t* words = job.axis->words.data();
-  const std::int32_t* first = job.axis->first.data();
-  const std::int32_t* const last = first + job.axis->first.size();
+  std::uint8_t* plane01 = job.planes[0] + begin * 12;
+  std::uint8_t* plane23 = job.planes[1] + begin * 12;
+  const std::uint32_t* words = job.axis->words.data() + begin * job.axis->stride;
+  const std::int32_t* first = job.axis->first.data() + begin;
+  const std::int32_t* const last = job.axis->first.data() + end;
   for (; first < last; ++first) {
-    const std::uint8_t* from = pixels + *first * std::int64_t{64};
+    const std::uint8_t* from = pixels + (*first - origin) * 64;
     __m256i even = broadcast(*words);
     __m256i odd = even;
     ++words;
@@ -127,23 +130,26 @@ DTS_AVX2 void horizontal_rgb_taps(const HorizontalJob& job) {
   }
 }
 
-DTS_AVX2 void horizontal_rgb(const HorizontalJob& job) {
-  spread_rows(job.rows, job.width, job.scratch);
-  switch (job.axis->max_units) {
-    case 1:
-      return horizontal_rgb_taps<1>(job);
-    case 2:
-      return horizontal_rgb_taps<2>(job);
-    case 3:
-      return horizontal_rgb_taps<3>(job);
-    case 4:
-      return horizontal_rgb_taps<4>(job);
-    case 5:
-      return horizontal_rgb_taps<5>(job);
-    case 6:
-      return horizontal_rgb_taps<6>(job);
-    default:
-      return horizontal_rgb_taps<0>(job);
+using HorizontalTaps = void (*)(const HorizontalJob&, std::int64_t, std::int64_t, std::int64_t,
+                                std::int64_t);
+constexpr HorizontalTaps kHorizontalTaps[] = {
+    horizontal_rgb_taps<0>, horizontal_rgb_taps<1>, horizontal_rgb_taps<2>, horizontal_rgb_taps<3>,
+    horizontal_rgb_taps<4>, horizontal_rgb_taps<5>, horizontal_rgb_taps<6>};
+
+void horizontal_rgb(const HorizontalJob& job) {
+  const std::int64_t num_taps = job.axis->max_units;
+  const HorizontalTaps resize = kHorizontalTaps[num_taps < 7 ? num_taps : 0];
+  const std::int32_t* const first = job.axis->first.data();
+  const auto num_outputs = static_cast<std::int64_t>(job.axis->first.size());
+  for (std::int64_t begin = 0; begin < num_outputs;) {
+    const std::int64_t origin = first[begin];
+    // As many outputs as a run of pixels is enough for.
+    const std::int64_t last_first = origin + horizontal_run(num_taps) - num_taps;
+    const std::int64_t end =
+        std::upper_bound(first + begin, first + num_outputs, last_first) - first;
+    spread_rows(job.rows, origin, std::min(first[end - 1] + num_taps, job.width), job.scratch);
+    resize(job, begin, end, origin, num_taps);
+    begin = end;
   }
 }
 

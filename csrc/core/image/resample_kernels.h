@@ -49,9 +49,17 @@ struct ResampleKernels {
   int planes_per_group() const { return rows_per_group / unit_taps(row_layout); }
 };
 
-// A group's rows, 64 bytes a pixel, and as many pixels more as an output has taps.
-inline std::int64_t horizontal_scratch_bytes(std::int64_t width, std::int64_t max_taps) {
-  return 64 * (width + max_taps + 8);
+// Pixels of RGB rows that are spread out for the horizontal pass at a time: few enough to
+// stay in the nearest cache, many enough that windows seldom cross from one run to the next.
+constexpr std::int64_t horizontal_run(std::int64_t max_taps) {
+  return max_taps < 64 ? 256 : 4 * max_taps;
+}
+
+// 64 bytes for a pixel of four RGB rows, 16 for one of four gray rows, and room behind.
+constexpr std::int64_t horizontal_scratch_bytes(std::int64_t width, std::int64_t max_taps) {
+  const std::int64_t rgb = 64 * (horizontal_run(max_taps) + max_taps + 8);
+  const std::int64_t gray = 16 * (width + max_taps + 8);
+  return rgb > gray ? rgb : gray;
 }
 
 const ResampleKernels& resample_kernels(SimdLevel level);

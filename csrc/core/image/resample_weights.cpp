@@ -79,7 +79,7 @@ void compute(const Axis& axis, FilterFunction filter, AxisWeights* out) {
   const auto count = static_cast<std::size_t>(axis.count);
   out->first.resize(count);
   out->num_taps.resize(count);
-  out->weights.assign(count * stride, 0);
+  out->weights.resize(count * stride);
   out->exact.resize(stride);
   double* exact = out->exact.data();
 
@@ -156,7 +156,7 @@ void put_weights(const std::int32_t* weights, std::int64_t count, std::int64_t l
 
 template <WeightLayout layout>
 void pack(const AxisWeights& weights, bool aligned, PackedAxis* out) {
-  const std::int64_t taps = unit_taps(layout);
+  constexpr std::int64_t taps = unit_taps(layout);
   const std::size_t count = weights.first.size();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t first = weights.first[i] - out->source_begin;
@@ -195,16 +195,6 @@ void compute_weights(const Axis& axis, AxisWeights* out) {
     case Filter::kLanczos:
       return compute(axis, LanczosFilter(), out);
   }
-}
-
-int unit_taps(WeightLayout layout) {
-  if (layout == WeightLayout::kQuads) return 4;
-  return layout == WeightLayout::kPairs ? 2 : 1;
-}
-
-int unit_words(WeightLayout layout) {
-  if (layout == WeightLayout::kQuads) return 3;
-  return layout == WeightLayout::kPairs ? 2 : 1;
 }
 
 void pack_weights(const AxisWeights& weights, WeightLayout layout, bool aligned, PackedAxis* out) {

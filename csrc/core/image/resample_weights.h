@@ -26,7 +26,7 @@ struct Axis {
 struct AxisWeights {
   std::vector<std::int32_t> first;     // by output: the first source pixel it reads
   std::vector<std::int32_t> num_taps;  // by output: how many it reads
-  std::vector<std::int32_t> weights;   // [output][max_taps], 0 beyond num_taps
+  std::vector<std::int32_t> weights;   // [output][max_taps], anything beyond num_taps
   std::int64_t max_taps = 0;
   bool is_identity = false;   // equal sizes: one tap of weight 1 each
   std::vector<double> exact;  // scratch: one output's weights before rounding
@@ -48,8 +48,14 @@ enum class WeightLayout {
 };
 // d0 can hold weights up to 1.98; none reaches 1.3 (Lanczos over two pixels comes nearest).
 
-int unit_taps(WeightLayout layout);
-int unit_words(WeightLayout layout);
+constexpr int unit_taps(WeightLayout layout) {
+  if (layout == WeightLayout::kQuads) return 4;
+  return layout == WeightLayout::kPairs ? 2 : 1;
+}
+constexpr int unit_words(WeightLayout layout) {
+  if (layout == WeightLayout::kQuads) return 3;
+  return layout == WeightLayout::kPairs ? 2 : 1;
+}
 
 struct PackedAxis {
   std::int64_t source_begin = 0, source_end = 0;  // pixels read by any output
