@@ -30,7 +30,7 @@ def test_a_damaged_block(capsys, path):
     lines = run(capsys, 1, path).splitlines()
     assert lines[0] == f"{path}: 15 samples in 1 block, 1 problem"
     assert lines[1].startswith("block 0 (stored samples 0..14): CRC-32 is 0x")
-    assert lines[2] == "  15 samples in doubt, 1 of them look damaged:"
+    assert lines[2] == "  15 samples in doubt, 1 of them looks damaged:"
     assert lines[3] == "    sample 14  b/1.jpg  (looks damaged)"
     assert lines[4] == "    sample 0  a/0.jpg"
     assert lines[12] == "    sample 8  a/8.jpg"

@@ -24,7 +24,7 @@ def test_errors_name_the_path_as_given(tmp_path, monkeypatch):
     name = GivenPath("a.dts")
     with pytest.raises(CorruptFileError, match=r"^a\.dts at byte 4: odd"), name:
         raise CorruptFileError(name.absolute, 4, "odd")
-    with pytest.raises(FileNotFoundError) as caught:
+    with pytest.raises(FileNotFoundError, match=r"a\.dts") as caught:
         torch_dts.open("a.dts")
     assert caught.value.filename == "a.dts"
     with pytest.raises(OSError, match="other") as caught, name:
