@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Carries the core's own error kinds across torch's dispatcher. std::invalid_argument
 // and std::out_of_range become ValueError and IndexError by themselves; IoError and
-// CorruptFile travel as a tagged std::runtime_error that torch_dts/_native.py turns
+// CorruptFile travel as a tagged std::runtime_error that torch_dts/_native turns
 // into OSError and CorruptFileError. Paths are escaped (paths.h), so the text is ASCII.
 #pragma once
 

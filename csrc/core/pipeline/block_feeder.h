@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads a stream of samples ahead of those who decode it. The stream is cut into *units*,
+// consecutive runs of samples that are read and given back together: either some samples
+// read singly, or the samples of some whole blocks (a shuffle group).
+//
+//   append(unit) ... -> reader threads, by stride -> wait(unit) -> views -> release -> memory
+//
+// PARTIAL: at most two units of blocks are in memory, the one being used and the one being
+// read, and a few of single samples. FULLY (a BlockStore is given): blocks go into the
+// store, once and for all; what it holds is never read again.
+// Threads wait on condition variables. One thread appends; any number wait and release.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pipeline/block_store.h"
+#include "pipeline/read_buffers.h"
+#include "pipeline/sample_source.h"
+
+namespace dts {
+
+struct FeederOptions {
+  int reader_threads = 1;              // >= 1
+  bool check_blocks = true;            // CRC-32 of whole blocks
+  int single_units_ahead = 3;          // units of single samples read and not yet released
+  std::shared_ptr<BlockStore> store;   // null: PARTIAL
+  std::shared_ptr<ReadBuffers> buffers;  // the two pieces of memory; null: its own
+};
+
+struct ReadUnit {
+  std::vector<std::int64_t> samples;  // in stream order
+  std::vector<std::int64_t> blocks;   // read whole, all samples are in them; empty: singly
+};
+
+struct FeederStats {
+  std::int64_t bytes_read = 0;
+  std::int64_t read_ns = 0;  // of all readers together
+  std::int64_t blocks_read = 0;
+};
+
+class BlockFeeder {
+ public:
+  BlockFeeder(std::shared_ptr<const SampleSource> source, const FeederOptions& options);
+  ~BlockFeeder();  // stop(), then joins the readers
+  BlockFeeder(const BlockFeeder&) = delete;
+  BlockFeeder& operator=(const BlockFeeder&) = delete;
+
+  // Begins a new stream whose units count from 0. InvalidArgument: `buffers` are in use by
+  // another feeder's stream.
+  void start();
+  void append(ReadUnit unit);
+  // Units appended and not yet read: how far the appending thread is ahead.
+  std::int64_t num_units_waiting() const;
+  // Ends the stream: waiters return null. Returns when no reader touches its memory any
+  // more; the caller sees to it that nobody uses views of it.
+  void stop();
+
+  // Waits until unit `number` is in memory and returns its views, by position in the unit,
+  // which hold until its last release. Empty: the stream was stopped. Throws what reading
+  // the unit threw (to every waiter).
+  std::span<const SampleView> wait(std::int64_t number);
+  // As wait, without waiting: false where the unit is not in memory yet.
+  bool is_ready(std::int64_t number);
+  // `count` samples of the unit are done with; after as many as it has, its memory is free.
+  void release(std::int64_t number, std::int64_t count = 1);
+
+  FeederStats stats() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dts

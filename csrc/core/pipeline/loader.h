@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native loader: reads ahead (BlockFeeder), decodes in a persistent pool of threads
+// with static claiming, and delivers batches in order.
+//
+//   append(units, batches) -> BlockFeeder -> worker j: slots j, j+M, ... -> Zone -> next()
+//
+// Worker j of M takes the stream's samples j, j+M, ... (reproducible), or the next one free
+// (not). The values of a sample are a function of the sample and the stream's seed and epoch
+// alone, so batches don't depend on the number of threads. With 0 workers next() does the work.
+// Threads wait on condition variables; nothing polls and nothing is allocated per sample.
+//
+// One thread calls start, append, finish, next, take_foreign, stop (the consumer).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/block_feeder.h"
+#include "pipeline/sample_plan.h"
+#include "pipeline/sample_source.h"
+#include "pipeline/transfer_station.h"
+
+namespace dts {
+
+struct LoaderOptions {
+  int num_workers = 1;      // 0: the thread that calls next()
+  int prefetch_batches = 2;  // batches in work or ready beside the one delivered, >= 1
+  bool reproducible = true;
+  bool pin_threads = false;  // bind each worker to one of the process's allowed CPUs
+  FeederOptions feeder;
+};
+
+// A sample that Python has to do: its place, and a copy of its bytes.
+struct ForeignSample {
+  std::int64_t batch = 0;  // number in the stream
+  std::int64_t slot = 0;   // in the batch
+  std::int64_t sample = 0;
+  std::int64_t index = 0;  // for its random choices
+  std::int64_t occurrence = 0;
+  DecodeStatus status = DecodeStatus::kNotJpeg;
+  bool is_missing = false;         // no bytes: the file could not be read
+  std::vector<std::byte> bytes;
+};
+
+struct Batch {
+  std::int64_t number = 0;
+  std::int64_t size = 0;
+  std::shared_ptr<Zone> zone;
+  std::vector<std::int64_t> foreign_slots;  // their images hold anything
+};
+
+enum class NextState { kTimeout, kBatch, kEnd };
+
+struct LoaderStats {
+  std::int64_t num_samples = 0;
+  std::int64_t num_batches = 0;
+  std::int64_t num_foreign = 0;
+  std::int64_t work_ns = 0;           // workers: decoding and after
+  std::int64_t wait_for_data_ns = 0;  // workers: bytes not yet in memory
+  std::int64_t wait_for_room_ns = 0;  // workers: no zone open, the consumer is behind
+  std::int64_t consumer_wait_ns = 0;  // next() without a batch to give
+  FeederStats feeder;
+};
+
+class Loader {
+ public:
+  Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const SamplePlan> plan,
+         const LoaderOptions& options);
+  ~Loader();  // stops and joins all threads; in a forked child does nothing
+  Loader(const Loader&) = delete;
+  Loader& operator=(const Loader&) = delete;
+
+  // Ends the present stream and begins another. The plan may be another one.
+  void start(std::shared_ptr<const SamplePlan> plan, std::uint64_t seed, std::uint32_t epoch);
+  // Units and batches cut the same stream in two ways; their samples add up to the same
+  // number. occurrences: one per sample of the units, or empty (all 0).
+  void append(std::vector<ReadUnit> units, std::span<const std::int64_t> occurrences,
+              std::span<const std::int64_t> batch_sizes);
+  void finish();  // nothing more will be appended
+  std::int64_t num_units_waiting() const;
+
+  // The next batch in order. Waits at most timeout_ms; throws what its samples' reading
+  // threw (the stream is over then). kEnd: all appended batches were delivered and finish()
+  // was called; without finish() kTimeout.
+  NextState next(std::int64_t timeout_ms, Batch& batch);
+  // Samples for Python found since the last call, in batches delivered or in work.
+  std::vector<ForeignSample> take_foreign();
+  // Ends the stream: when it returns no thread works on it, batches delivered stay good.
+  void stop();
+
+  LoaderStats stats() const;  // since construction
+  int num_threads() const;    // workers and readers
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace dts

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native module: each op of ``torch.ops.torch_dts`` as a function with types.
+
+Tensors are int64 or uint8, contiguous, on the CPU, unless said otherwise. All ops release the
+GIL. The one place where the core's errors become Python's: IoError -> OSError with errno and
+file name, CorruptFile -> CorruptFileError.
+"""
+
+from torch_dts._native import _file, _image, _order, _write
+from torch_dts._native._call import translate_error
+from torch_dts._native._file import (
+    check_blocks,
+    crc32,
+    crc32_backend,
+    file_block_table,
+    file_check_unchanged,
+    file_close,
+    file_crc,
+    file_describe,
+    file_head,
+    file_labels,
+    file_open,
+    file_sample_table,
+    file_section,
+    index_samples,
+    read_blocks,
+    read_samples,
+)
+from torch_dts._native._image import (
+    DECODE_STATUS,
+    decode_crop_resize,
+    fused_normalize,
+    jpeg_library,
+    probe_files,
+    scan_samples,
+)
+from torch_dts._native._order import (
+    EPOCH_BOARD_WORDS,
+    block_order,
+    claim_epoch,
+    pack_samples,
+    packing_bound,
+    rank_runs,
+    sample_order,
+    set_next_epoch,
+)
+from torch_dts._native._write import (
+    finish_block,
+    read_files_into,
+    writer_abort,
+    writer_add_section,
+    writer_finish,
+    writer_open,
+    writer_write_block,
+)
+
+# Every op is in exactly one of the two (a test checks it). Tensor ops are pure functions
+# with a fake kernel, usable under torch.compile; the others hold handles, touch files or
+# shared memory, or return Python numbers, and are not to be traced.
+TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS)
+STATEFUL_OPS = (*_file.STATEFUL_OPS, *_order.STATEFUL_OPS, *_image.STATEFUL_OPS, *_write.STATEFUL_OPS)
+
+__all__ = [
+    "DECODE_STATUS",
+    "EPOCH_BOARD_WORDS",
+    "STATEFUL_OPS",
+    "TENSOR_OPS",
+    "block_order",
+    "check_blocks",
+    "claim_epoch",
+    "crc32",
+    "crc32_backend",
+    "decode_crop_resize",
+    "file_block_table",
+    "file_check_unchanged",
+    "file_close",
+    "file_crc",
+    "file_describe",
+    "file_head",
+    "file_labels",
+    "file_open",
+    "file_sample_table",
+    "file_section",
+    "finish_block",
+    "fused_normalize",
+    "index_samples",
+    "jpeg_library",
+    "pack_samples",
+    "packing_bound",
+    "probe_files",
+    "rank_runs",
+    "read_blocks",
+    "read_files_into",
+    "read_samples",
+    "sample_order",
+    "scan_samples",
+    "set_next_epoch",
+    "translate_error",
+    "writer_abort",
+    "writer_add_section",
+    "writer_finish",
+    "writer_open",
+    "writer_write_block",
+]

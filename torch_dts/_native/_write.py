@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writing .dts files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from torch_dts._native._call import Path, call
+from torch_dts._paths import escape, join_paths
+
+STATEFUL_OPS = (
+    "finish_block",
+    "read_files_into",
+    "writer_open",
+    "writer_write_block",
+    "writer_add_section",
+    "writer_finish",
+    "writer_abort",
+)
+
+
+def finish_block(
+    arena: Tensor, level: int, block_id: int, block_header_size: int, sizes: Tensor, labels: Tensor
+) -> int:
+    """Writes the index into a block whose samples are in place, zeros the gaps; the block's CRC-32."""
+    return int(call("finish_block", arena, level, block_id, block_header_size, sizes, labels))
+
+
+def read_files_into(paths: Sequence[Path], offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+    """Reads whole files to their places; CorruptFileError when one has another size by now."""
+    call("read_files_into", join_paths(paths), offsets, sizes, arena)
+
+
+def writer_open(
+    path: Path,
+    *,
+    overwrite: bool,
+    level: int,
+    is_training: int,
+    num_classes: int,
+    num_blocks: int,
+    block_size: int,
+    block_header_size: int,
+) -> int:
+    """A writer handle; the file is `<path>.partial` until writer_finish."""
+    return int(
+        call(
+            "writer_open",
+            escape(path),
+            overwrite,
+            level,
+            is_training,
+            num_classes,
+            num_blocks,
+            block_size,
+            block_header_size,
+        )
+    )
+
+
+def writer_write_block(writer: int, block_id: int, arena: Tensor, crc: int, sizes: Tensor) -> None:
+    """Thread-safe; blocks in any order, each once."""
+    call("writer_write_block", writer, block_id, arena, crc, sizes)
+
+
+def writer_add_section(
+    writer: int, tag: str, payload: bytes | Tensor, flags: int = 0, raw_bytes: int | None = None
+) -> None:
+    if not isinstance(payload, Tensor):
+        payload = torch.from_numpy(np.frombuffer(bytearray(payload), dtype=np.uint8))
+    call(
+        "writer_add_section", writer, tag, payload, flags, payload.numel() if raw_bytes is None else raw_bytes
+    )
+
+
+def writer_finish(writer: int, max_pic_area: int, source_bytes: int) -> None:
+    call("writer_finish", writer, max_pic_area, source_bytes)
+
+
+def writer_abort(writer: int) -> None:
+    """Removes the partial file."""
+    call("writer_abort", writer)
