@@ -13,12 +13,10 @@ z-scores of the mixing of a class-sorted set beside those of random filling.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import resource
 import time
 
 import torch
+from measuring import machine, peak_memory_bytes
 from torch import Tensor
 
 from torch_dts import _native
@@ -37,24 +35,6 @@ def log_normal(count: int, mean: float, sigma: float, seed: int) -> Tensor:
 def padded(sizes: Tensor) -> Tensor:
     """Sizes as a block keeps them."""
     return (sizes + 63) // 64 * 64
-
-
-def machine() -> str:
-    """CPU, number of usable CPUs, system and versions."""
-    model = platform.processor() or platform.machine()
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
-            model = next(line.split(":", 1)[1].strip() for line in file if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{model}, {cpus} CPUs, {platform.system()} {platform.machine()}, torch {torch.__version__}"
-
-
-def peak_memory_bytes() -> int:
-    """Highest resident memory of this process so far."""
-    unit = 1 if platform.system() == "Darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
 
 def show_tightness(sizes: Tensor) -> None:
