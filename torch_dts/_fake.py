@@ -60,6 +60,41 @@ def _fused_normalize(
     return torch.empty((count, channels, height, width), dtype=dtype)
 
 
+_PLAN_DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)
+
+
+def _run_plan(
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    shapes: Tensor,
+    plan: str,
+    indices: Tensor,
+    occurrences: Tensor,
+    seed: int,
+    epoch: int,
+    view: int,
+) -> tuple[Tensor, Tensor]:
+    # the line `output height=.. width=.. channels=.. dtype=.. layout=..` of the plan
+    output = next(line for line in plan.splitlines() if line.startswith("output "))
+    keys = dict(word.split("=") for word in output.split()[1:])
+    height, width, channels, dtype, layout = (
+        int(keys[name]) for name in ("height", "width", "channels", "dtype", "layout")
+    )
+    count = offsets.shape[0]
+    if layout == 1:
+        images = torch.empty((count, height, width, channels), dtype=_PLAN_DTYPES[dtype]).permute(0, 3, 1, 2)
+    else:
+        images = torch.empty((count, channels, height, width), dtype=_PLAN_DTYPES[dtype])
+    return images, _int64(count)
+
+
+def _choose_seed(indices: Tensor, occurrences: Tensor, seed: int, epoch: int, view: int) -> Tensor:
+    return _int64(indices.shape[0])
+
+
+torch.library.register_fake("torch_dts::run_plan", _run_plan)
+torch.library.register_fake("torch_dts::choose_seed", _choose_seed)
 torch.library.register_fake("torch_dts::block_order", _block_order)
 torch.library.register_fake("torch_dts::sample_order", _sample_order)
 torch.library.register_fake("torch_dts::rank_runs", _rank_runs)

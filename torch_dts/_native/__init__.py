@@ -6,7 +6,7 @@ GIL. The one place where the core's errors become Python's: IoError -> OSError w
 file name, CorruptFile -> CorruptFileError.
 """
 
-from torch_dts._native import _file, _image, _order, _write
+from torch_dts._native import _file, _image, _order, _plan, _write
 from torch_dts._native._call import translate_error
 from torch_dts._native._file import (
     check_blocks,
@@ -44,6 +44,7 @@ from torch_dts._native._order import (
     sample_order,
     set_next_epoch,
 )
+from torch_dts._native._plan import choose_seed, run_plan
 from torch_dts._native._write import (
     finish_block,
     read_files_into,
@@ -57,7 +58,7 @@ from torch_dts._native._write import (
 # Every op is in exactly one of the two (a test checks it). Tensor ops are pure functions
 # with a fake kernel, usable under torch.compile; the others hold handles, touch files or
 # shared memory, or return Python numbers, and are not to be traced.
-TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS)
+TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS)
 STATEFUL_OPS = (*_file.STATEFUL_OPS, *_order.STATEFUL_OPS, *_image.STATEFUL_OPS, *_write.STATEFUL_OPS)
 
 __all__ = [
@@ -67,6 +68,7 @@ __all__ = [
     "TENSOR_OPS",
     "block_order",
     "check_blocks",
+    "choose_seed",
     "claim_epoch",
     "crc32",
     "crc32_backend",
@@ -92,6 +94,7 @@ __all__ = [
     "read_blocks",
     "read_files_into",
     "read_samples",
+    "run_plan",
     "sample_order",
     "scan_samples",
     "set_next_epoch",

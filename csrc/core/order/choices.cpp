@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::uint32_t kChoiceMark = 0x80000000u;  // keeps these counters apart from shuffles'
 constexpr std::uint32_t kNumAttempts = 10;
+constexpr std::uint32_t kPythonOp = 32767;
+constexpr std::uint32_t kPixelStreamDraw = 65535;
+constexpr double kTwoPi = 6.283185307179586;
 
 void check_size(std::int64_t width, std::int64_t height) {
   if (width < 1 || height < 1) {
@@ -42,6 +45,18 @@ Sides random_sides(const Philox4& r, std::int64_t width, std::int64_t height, do
 
 std::int64_t place_in(std::uint32_t r, std::int64_t outer, std::int64_t inner) {
   return below(r, static_cast<std::uint32_t>(outer - inner + 1));
+}
+
+std::uint64_t joined(std::uint32_t low, std::uint32_t high) {
+  return low | static_cast<std::uint64_t>(high) << 32;
+}
+
+// Box-Muller. 1 - u is in (0, 1], whose logarithm is finite.
+void two_normals(std::uint32_t r0, std::uint32_t r1, float* out) {
+  const double radius = std::sqrt(-2.0 * std::log(1.0 - uniform_from(r0)));
+  const double angle = kTwoPi * uniform_from(r1);
+  out[0] = static_cast<float>(radius * std::cos(angle));
+  out[1] = static_cast<float>(radius * std::sin(angle));
 }
 
 // torchvision's central crop after ten misses. It can round a side to 0 for ratios
@@ -132,6 +147,31 @@ std::optional<Box> choose_erasing(const ChoiceKey& key, std::int64_t width, std:
     }
   }
   return std::nullopt;
+}
+
+double choose_between(const ChoiceKey& key, double low, double high) {
+  return between(draw(key, 0)[0], low, high);
+}
+
+std::int64_t choose_python_seed(const ChoiceKey& key) {
+  ChoiceKey python_key = key;
+  python_key.op = kPythonOp;
+  const Philox4 r = draw(python_key, 0);
+  return static_cast<std::int64_t>(joined(r[0], r[1]) & ~(std::uint64_t{1} << 63));
+}
+
+NormalStream::NormalStream(const ChoiceKey& key) {
+  const Philox4 r = draw(key, kPixelStreamDraw);
+  seed_ = joined(r[0], r[1]);
+}
+
+std::array<float, 4> NormalStream::four(std::uint64_t k) const {
+  const Philox4 r =
+      philox4x32(seed_, {static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(k >> 32), 0, 0});
+  std::array<float, 4> normals;
+  two_normals(r[0], r[1], normals.data());
+  two_normals(r[2], r[3], normals.data() + 2);
+  return normals;
 }
 
 }  // namespace dts

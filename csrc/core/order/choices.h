@@ -40,4 +40,23 @@ std::optional<Box> choose_erasing(const ChoiceKey& key, std::int64_t width, std:
                                   double probability, double scale_min, double scale_max,
                                   double ratio_min, double ratio_max);
 
+// An angle in degrees (RandomRotation), a sigma (GaussianBlur).
+double choose_between(const ChoiceKey& key, double low, double high);
+
+// Seeds Python code that does this sample; key.op does not matter. 63 bits, so that every
+// generator takes it.
+std::int64_t choose_python_seed(const ChoiceKey& key);
+
+// Standard normal numbers of an operation that needs one per pixel: its own stream, the
+// same from whichever place it is asked for.
+class NormalStream {
+ public:
+  explicit NormalStream(const ChoiceKey& key);
+  // The numbers at 4 * k to 4 * k + 3.
+  std::array<float, 4> four(std::uint64_t k) const;
+
+ private:
+  std::uint64_t seed_;
+};
+
 }  // namespace dts

@@ -6,8 +6,10 @@
 //   append(unit) ... -> reader threads, by stride -> wait(unit) -> views -> release -> memory
 //
 // PARTIAL: at most two units of blocks are in memory, the one being used and the one being
-// read, and a few of single samples. FULLY (a BlockStore is given): blocks go into the
-// store, once and for all; what it holds is never read again.
+// read, and a few of single samples. FULLY (there is a BlockStore): blocks go into the
+// store, once and for all; what it holds is never read again. Readers that have nothing to
+// do fill it in the background, and a stream of single units fills it in step, so that it is
+// complete when all samples have been read.
 // Threads wait on condition variables. One thread appends; any number wait and release.
 #pragma once
 
@@ -22,15 +24,15 @@
 namespace dts {
 
 struct FeederOptions {
-  int reader_threads = 1;              // >= 1
-  bool check_blocks = true;            // CRC-32 of whole blocks
-  int single_units_ahead = 3;          // units of single samples read and not yet released
-  std::shared_ptr<BlockStore> store;   // null: PARTIAL
+  int reader_threads = 1;                // >= 1
+  bool check_blocks = true;              // CRC-32 of whole blocks
+  int single_units_ahead = 3;            // units of single samples read and not yet released
+  std::shared_ptr<BlockStore> store;     // null: the source's own; where it has none: PARTIAL
   std::shared_ptr<ReadBuffers> buffers;  // the two pieces of memory; null: its own
 };
 
 struct ReadUnit {
-  std::vector<std::int64_t> samples;  // in stream order
+  std::vector<std::int64_t> samples;  // in stream order, at least one
   std::vector<std::int64_t> blocks;   // read whole, all samples are in them; empty: singly
 };
 
@@ -43,13 +45,17 @@ struct FeederStats {
 class BlockFeeder {
  public:
   BlockFeeder(std::shared_ptr<const SampleSource> source, const FeederOptions& options);
-  ~BlockFeeder();  // stop(), then joins the readers
+  // stop(), then joins the readers. In a forked child, where there are none, it does
+  // nothing but leave the memory to the end of the process.
+  ~BlockFeeder();
   BlockFeeder(const BlockFeeder&) = delete;
   BlockFeeder& operator=(const BlockFeeder&) = delete;
 
-  // Begins a new stream whose units count from 0. InvalidArgument: `buffers` are in use by
-  // another feeder's stream.
+  // Begins a new stream whose units count from 0; readers start with the first one. From here to
+  // stop() the buffers are taken. InvalidArgument: `buffers` are in use by another feeder's
+  // stream, or the feeder was made in another process.
   void start();
+  // InvalidArgument, OutOfRange: the unit has no samples, or one that is not in its blocks.
   void append(ReadUnit unit);
   // Units appended and not yet read: how far the appending thread is ahead.
   std::int64_t num_units_waiting() const;
@@ -59,9 +65,10 @@ class BlockFeeder {
 
   // Waits until unit `number` is in memory and returns its views, by position in the unit,
   // which hold until its last release. Empty: the stream was stopped. Throws what reading
-  // the unit threw (to every waiter).
+  // the unit threw (to every waiter). InvalidArgument: it has been released.
   std::span<const SampleView> wait(std::int64_t number);
-  // As wait, without waiting: false where the unit is not in memory yet.
+  // As wait, without waiting: false where the unit is not in memory yet. True where wait
+  // would throw.
   bool is_ready(std::int64_t number);
   // `count` samples of the unit are done with; after as many as it has, its memory is free.
   void release(std::int64_t number, std::int64_t count = 1);

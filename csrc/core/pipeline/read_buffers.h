@@ -14,9 +14,11 @@ class ReadBuffers {
  public:
   // Takes both pieces for a stream; InvalidArgument where another stream has them.
   void acquire();
+  // They keep their memory for the next stream.
   void release();
   // Only between acquire and release.
   ReadMemory& piece(int number) { return pieces_[static_cast<std::size_t>(number)]; }
+  // 0 while a stream has them: it alone knows.
   std::size_t held_bytes() const;
 
  private:

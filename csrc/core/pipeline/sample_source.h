@@ -8,6 +8,7 @@
 // All methods are thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -18,6 +19,8 @@
 
 namespace dts {
 
+class BlockStore;
+
 // A sample in memory. height > 0: its pixels, HWC rows without gaps; 0: an encoded image.
 struct SampleView {
   ConstByteSpan bytes;
@@ -25,26 +28,57 @@ struct SampleView {
   bool is_missing = false;  // could not be read (a file of a folder): Python says why
 };
 
-// Memory that grows and is kept. Pointers into it hold until the next reserve().
+// Memory that grows and is kept from one use to the next. Not thread-safe.
 class ReadMemory {
  public:
-  // At least `bytes` bytes, aligned to 64; what they hold is lost when it has to grow.
+  // Another piece of `bytes` bytes, aligned to 64, of what clear() made free. Earlier pieces
+  // stay where they are.
+  ByteSpan allocate(std::size_t bytes);
+  // Forgets all pieces and keeps the memory.
+  void clear();
+  // clear() and one piece.
   ByteSpan reserve(std::size_t bytes);
-  std::size_t held_bytes() const { return capacity_; }
+  // Whether `address` lies in this memory.
+  bool holds(const std::byte* address) const;
+  std::size_t held_bytes() const;
+  // Gives all memory back.
   void release();
 
  private:
   struct Free {
     void operator()(std::byte* data) const;
   };
-  std::unique_ptr<std::byte, Free> data_;
-  std::size_t capacity_ = 0;
+  struct Chunk {
+    std::unique_ptr<std::byte, Free> data;
+    std::size_t capacity = 0;
+    std::size_t used = 0;
+  };
+  std::vector<Chunk> chunks_;
 };
 
 // What a reader thread keeps for itself between calls: handles on the files it reads.
 class ReaderState {
  public:
   virtual ~ReaderState() = default;
+
+  // Where set and true, whoever reads may return early: what is read will not be used.
+  void watch(const std::atomic<bool>* stop) { maybe_stop_ = stop; }
+  bool is_stopped() const { return maybe_stop_ != nullptr && maybe_stop_->load(); }
+  const std::atomic<bool>* watched() const { return maybe_stop_; }
+
+  // What was read from disk through this state so far, by the thread it belongs to.
+  std::int64_t bytes_read = 0;
+  std::int64_t blocks_read = 0;
+
+ private:
+  const std::atomic<bool>* maybe_stop_ = nullptr;
+};
+
+// How much of a source is kept in memory by the source itself.
+struct KeptBytes {
+  std::int64_t held_bytes = 0;
+  bool is_shared = false;    // other processes may have the same memory mapped
+  bool is_complete = false;  // no read goes to the disk any more
 };
 
 class SampleSource {
@@ -55,17 +89,21 @@ class SampleSource {
   virtual std::int64_t label(std::int64_t sample) const = 0;
   // The index of format.md section 5, "Choices about a sample".
   virtual std::int64_t choice_index(std::int64_t sample) const = 0;
+  // Its place in the data set the user sees: source order. Sources that are joined count
+  // positions in the whole by it.
+  virtual std::int64_t position(std::int64_t sample) const { return sample; }
 
   virtual std::unique_ptr<ReaderState> open_reader() const = 0;
 
   // Reads the samples, in any number and order, in file order and neighbours together;
-  // views[i] gets where samples[i] is: in `memory`, or in memory of the source's own that
-  // stays. OutOfRange, IoError, CorruptFile. A file of a folder that can't be read is no
-  // error here but is_missing.
+  // views[i] gets where samples[i] is: in a piece that is allocated from `memory`, or in
+  // memory of the source's own that stays. OutOfRange, InvalidArgument (another number of
+  // views), IoError, CorruptFile. A file of a folder that can't be read is no error here but
+  // is_missing.
   virtual void read_samples(std::span<const std::int64_t> samples, ReadMemory& memory,
                             std::span<SampleView> views, ReaderState& reader) const = 0;
 
-  // 0: there are no blocks, and read_block is never called.
+  // 0: there are no blocks, and the methods that take one throw InvalidArgument.
   virtual std::int64_t block_bytes() const { return 0; }
   virtual std::int64_t num_blocks() const { return 0; }
   // Which block a sample is in.
@@ -78,6 +116,20 @@ class SampleSource {
 
   // CorruptFile where a file is not what it was when it was opened.
   virtual void check_unchanged(ReaderState& reader) const { static_cast<void>(reader); }
+
+  // FULLY: the memory that keeps the blocks; null: they are not kept.
+  virtual std::shared_ptr<BlockStore> store() const;
+  virtual KeptBytes kept() const { return {}; }
+  // FULLY: how many blocks are to be kept, of all parts, and how many are.
+  virtual std::int64_t num_kept_blocks() const { return 0; }
+  virtual std::int64_t num_held_blocks() const { return 0; }
+  // Reads one more block to be kept, one nobody has begun; false: none is left.
+  virtual bool keep_next(bool check, ReaderState& reader) const;
+
+ protected:
+  // OutOfRange: `sample` is not of this source.
+  void check_sample(std::int64_t sample) const;
+  static void check_views(std::size_t num_samples, std::size_t num_views);
 };
 
 }  // namespace dts

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sample_canvas.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "image/flip.h"
+
+namespace dts {
+namespace {
+
+// An image that is larger is Pillow's to refuse or to hold.
+constexpr std::int64_t kMaxImageBytes = std::int64_t{1} << 31;
+// The resampler's limit, which also keeps products of sides far from overflow.
+constexpr std::int64_t kMaxSide = std::int64_t{1} << 24;
+
+std::string size_text(const ImageSize& size) {
+  return std::to_string(size.width) + " x " + std::to_string(size.height);
+}
+
+bool is_holdable(const ImageSize& size) {
+  return size.height >= 1 && size.width >= 1 && size.height <= kMaxSide && size.width <= kMaxSide;
+}
+
+ConstImageView part_of(const ConstImageView& image, const Box& box) {
+  return {image.row(box.top) + box.left * image.channels, box.height, box.width, image.channels,
+          image.stride};
+}
+
+}  // namespace
+
+SampleCanvas::SampleCanvas(PassOrder pass_order) : resampler_(best_simd_level(), pass_order) {}
+
+DecodeStatus SampleCanvas::refuse(const std::string& reason) {
+  error_ = reason;
+  return DecodeStatus::kUnsupported;
+}
+
+DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels) {
+  error_.clear();
+  pixels_ = {};
+  slot_ = -1;
+  channels_ = 3;
+  is_encoded_ = true;
+  const DecodeStatus status = decoder_.open(encoded);
+  if (status != DecodeStatus::kOk) {
+    error_ = decoder_.error();
+    return status;
+  }
+  const JpegFrame& frame = decoder_.frame();
+  geometry_ = FusedGeometry({frame.height, frame.width});
+  if (max_pixels > 0 && frame.width * frame.height > max_pixels) {
+    return refuse("the image has " + size_text({frame.height, frame.width}) +
+                  " pixels, more than the limit of " + std::to_string(max_pixels));
+  }
+  return DecodeStatus::kOk;
+}
+
+DecodeStatus SampleCanvas::open(const ConstImageView& pixels) {
+  error_.clear();
+  pixels_ = pixels;
+  slot_ = -1;
+  channels_ = pixels.channels;
+  is_encoded_ = false;
+  geometry_ = FusedGeometry({pixels.height, pixels.width});
+  if (!is_holdable(size())) return refuse("the image has " + size_text(size()) + " pixels");
+  return DecodeStatus::kOk;
+}
+
+DecodeStatus SampleCanvas::resize(const ImageSize& size, Filter filter) {
+  if (!is_holdable(size)) {
+    return refuse("an image of " + size_text(this->size()) + " would be resized to " +
+                  size_text(size) + " pixels");
+  }
+  if (!geometry_.can_resize()) {
+    const DecodeStatus status = fetch();
+    if (status != DecodeStatus::kOk) return status;
+  }
+  geometry_.resize(size, filter);
+  return DecodeStatus::kOk;
+}
+
+// Padding and flipping can be done in either order, with the sides exchanged.
+DecodeStatus SampleCanvas::pad(std::array<std::int64_t, 4> padding, PadMode mode,
+                               std::span<const std::uint8_t> fill) {
+  const DecodeStatus status = fetch();
+  if (status != DecodeStatus::kOk) return status;
+  const Flips flips = geometry_.flips_after();
+  if (flips.horizontal) std::swap(padding[0], padding[2]);
+  if (flips.vertical) std::swap(padding[1], padding[3]);
+  const ConstImageView from = pixels_;
+  ImageView to;
+  const DecodeStatus taken = take(from.height + padding[1] + padding[3],
+                                  from.width + padding[0] + padding[2], from.channels, &to);
+  if (taken != DecodeStatus::kOk) return taken;
+  pad_image(from, padding, mode, fill, to);
+  hold(to, flips);
+  return DecodeStatus::kOk;
+}
+
+DecodeStatus SampleCanvas::edit(ImageView* pixels) {
+  DecodeStatus status = fetch();
+  if (status != DecodeStatus::kOk) return status;
+  if (slot_ < 0) status = own(pixels_);
+  if (status == DecodeStatus::kOk) *pixels = owned();
+  return status;
+}
+
+DecodeStatus SampleCanvas::edit_upright(ImageView* pixels) {
+  const DecodeStatus status = edit(pixels);
+  if (status != DecodeStatus::kOk) return status;
+  apply(geometry_.flips_after());
+  hold(owned(), {});
+  return status;
+}
+
+DecodeStatus SampleCanvas::replace(std::int64_t channels, ConstImageView* pixels, ImageView* next) {
+  const DecodeStatus status = fetch();
+  if (status != DecodeStatus::kOk) return status;
+  *pixels = pixels_;
+  const DecodeStatus taken = take(pixels->height, pixels->width, channels, next);
+  if (taken == DecodeStatus::kOk) hold(*next, geometry_.flips_after());
+  return taken;
+}
+
+DecodeStatus SampleCanvas::finish(ConstImageView* pixels, bool* flip) {
+  const DecodeStatus status = fetch();
+  if (status != DecodeStatus::kOk) return status;
+  *pixels = pixels_;
+  *flip = geometry_.flips_after().horizontal;
+  if (geometry_.flips_after().vertical) {
+    pixels->data = pixels_.row(pixels_.height - 1);
+    pixels->stride = -pixels_.stride;
+  }
+  return status;
+}
+
+// Does what was collected, but the flips at its end.
+DecodeStatus SampleCanvas::fetch() {
+  if (!is_encoded_ && geometry_.is_whole()) return DecodeStatus::kOk;
+  ConstImageView part;
+  if (!geometry_.has_resize()) {
+    const DecodeStatus status = read(geometry_.box(), &part);
+    if (status != DecodeStatus::kOk) return status;
+    pixels_ = part;
+    geometry_ = FusedGeometry({part.height, part.width}, geometry_.flips_after());
+    return status;
+  }
+  const Box& box = geometry_.box();
+  const Box& window = geometry_.window();
+  const ResamplePlan plan =
+      resampler_.plan(geometry_.filter(), box.width, box.height, geometry_.resized().width,
+                      geometry_.resized().height, window);
+  DecodeStatus status = read(geometry_.in_source(plan.source_box), &part);
+  if (status != DecodeStatus::kOk) return status;
+  if (geometry_.flips_before().any()) {
+    status = own(part);
+    if (status != DecodeStatus::kOk) return status;
+    apply(geometry_.flips_before());
+    part = pixels_;
+  }
+  ImageView out;
+  status = take(window.height, window.width, part.channels, &out);
+  if (status != DecodeStatus::kOk) return status;
+  resampler_.run(plan, part, out);
+  hold(out, geometry_.flips_after());
+  return status;
+}
+
+// A box of the source.
+DecodeStatus SampleCanvas::read(const Box& box, ConstImageView* part) {
+  if (!is_encoded_) {
+    *part = part_of(pixels_, box);
+    return DecodeStatus::kOk;
+  }
+  const DecodeStatus status = decoder_.decode(box, false, part);
+  if (status != DecodeStatus::kOk) error_ = decoder_.error();
+  is_encoded_ = false;
+  return status;
+}
+
+// Copies pixels into the canvas's own memory.
+DecodeStatus SampleCanvas::own(const ConstImageView& pixels) {
+  ImageView copy;
+  const DecodeStatus status = take(pixels.height, pixels.width, pixels.channels, &copy);
+  if (status != DecodeStatus::kOk) return status;
+  const auto row_bytes = static_cast<std::size_t>(pixels.width * pixels.channels);
+  for (std::int64_t y = 0; y < pixels.height; ++y) {
+    std::memcpy(copy.row(y), pixels.row(y), row_bytes);
+  }
+  pixels_ = copy;
+  return status;
+}
+
+// The other piece of memory becomes the present one; what pixels_ refers to stays.
+DecodeStatus SampleCanvas::take(std::int64_t height, std::int64_t width, std::int64_t channels,
+                                ImageView* next) {
+  const ImageSize size = {height, width};
+  if (!is_holdable(size) || height * width * channels > kMaxImageBytes) {
+    return refuse("an operation gives an image of " + size_text(size) + " pixels");
+  }
+  slot_ = slot_ == 0 ? 1 : 0;
+  Scratch& memory = memory_[static_cast<std::size_t>(slot_)];
+  *next = {memory.get(static_cast<std::size_t>(height * width * channels)), height, width, channels,
+           width * channels};
+  return DecodeStatus::kOk;
+}
+
+// Only where slot_ >= 0: then pixels_ lies in memory of our own.
+ImageView SampleCanvas::owned() const {
+  return {const_cast<std::uint8_t*>(pixels_.data), pixels_.height, pixels_.width, pixels_.channels,
+          pixels_.stride};
+}
+
+void SampleCanvas::apply(const Flips& flips) {
+  if (flips.horizontal) dts::flip_horizontal(owned());
+  if (flips.vertical) dts::flip_vertical(owned());
+}
+
+void SampleCanvas::hold(const ImageView& pixels, const Flips& open_flips) {
+  pixels_ = pixels;
+  channels_ = pixels.channels;
+  geometry_ = FusedGeometry({pixels.height, pixels.width}, open_flips);
+}
+
+std::size_t SampleCanvas::held_bytes() const {
+  return decoder_.held_bytes() + memory_[0].bytes() + memory_[1].bytes() + spare_.bytes();
+}
+
+void SampleCanvas::shrink(std::size_t keep_bytes) {
+  if (held_bytes() <= keep_bytes) return;
+  for (Scratch& memory : memory_) memory.release();
+  spare_.release();
+  decoder_.shrink(0);
+}
+
+}  // namespace dts

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// One image while a plan is done to it. Crops, flips and a resize are only collected
+// (fused_geometry.h) until an operation needs pixels; then what they depend on is decoded
+// and resampled. Flips stay open as long as possible: most operations give the same result
+// before and after them, and the tail flips for nothing.
+//
+// Input: encoded bytes or pixels of the caller, which must stay until the next open().
+// Output: views of memory that the canvas or the caller owns, valid until the next call.
+// Memory is reused; nothing is allocated once sizes repeat. One canvas per thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "image/pad.h"
+#include "image/resample.h"
+#include "image/scratch.h"
+#include "image/view.h"
+#include "jpeg/decode.h"
+#include "pipeline/fused_geometry.h"
+
+namespace dts {
+
+class SampleCanvas {
+ public:
+  explicit SampleCanvas(PassOrder pass_order);
+
+  // Reads the header; kUnsupported where the image has more than max_pixels (0: any
+  // number). RGB from here on.
+  DecodeStatus open(ConstByteSpan encoded, std::int64_t max_pixels);
+  // kUnsupported: an image without pixels.
+  DecodeStatus open(const ConstImageView& pixels);
+
+  ImageSize size() const { return geometry_.size(); }
+  std::int64_t channels() const { return channels_; }
+
+  void crop(const Box& box) { geometry_.crop(box); }  // inside the image
+  void flip_horizontal() { geometry_.flip_horizontal(); }
+  void flip_vertical() { geometry_.flip_vertical(); }
+  // All of these return what decoding said, or kUnsupported for a size that can't be held.
+  DecodeStatus resize(const ImageSize& size, Filter filter);
+  // left, top, right, bottom; negative: cut off.
+  DecodeStatus pad(std::array<std::int64_t, 4> padding, PadMode mode,
+                   std::span<const std::uint8_t> fill);
+  // The pixels, which may be changed in place. Flips may be open still.
+  DecodeStatus edit(ImageView* pixels);
+  // As edit, without open flips.
+  DecodeStatus edit_upright(ImageView* pixels);
+  // An image of the same size to write the next state into; `pixels` is the present one.
+  DecodeStatus replace(std::int64_t channels, ConstImageView* pixels, ImageView* next);
+  // The result. Rows may be in any order in memory (the stride may be negative), and
+  // columns are to be exchanged where *flip.
+  DecodeStatus finish(ConstImageView* pixels, bool* flip);
+
+  // Why the last call did not return kOk.
+  const std::string& error() const { return error_; }
+  DecodeStatus refuse(const std::string& reason);
+
+  // Memory for operations that need some.
+  Scratch& spare() { return spare_; }
+  std::size_t held_bytes() const;
+  void shrink(std::size_t keep_bytes);
+
+ private:
+  DecodeStatus fetch();
+  DecodeStatus read(const Box& box, ConstImageView* part);
+  DecodeStatus own(const ConstImageView& pixels);
+  DecodeStatus take(std::int64_t height, std::int64_t width, std::int64_t channels,
+                    ImageView* next);
+  ImageView owned() const;
+  void apply(const Flips& flips);
+  void hold(const ImageView& pixels, const Flips& open_flips);
+
+  JpegDecoder decoder_;
+  Resampler resampler_;
+  std::array<Scratch, 2> memory_;  // the present state and the next, in turn
+  Scratch spare_;
+  std::string error_;
+
+  bool is_encoded_ = false;  // not decoded yet
+  ConstImageView pixels_;    // what geometry_ is to be done to, once decoded
+  int slot_ = -1;            // where in memory_ pixels_ lies; -1: it is not ours to change
+  std::int64_t channels_ = 0;
+  FusedGeometry geometry_;
+};
+
+}  // namespace dts

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sample_runner.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "image/blur.h"
+#include "image/color.h"
+#include "image/fused_normalize.h"
+#include "image/rotate.h"
+#include "pipeline/sample_canvas.h"
+#include "pipeline/sample_erasing.h"
+#include "pipeline/step_sizes.h"
+
+namespace dts {
+namespace {
+
+std::string size_text(const ImageSize& size) {
+  return std::to_string(size.width) + " x " + std::to_string(size.height);
+}
+
+bool has_pixels(const std::array<std::int64_t, 4>& padding) {
+  return std::any_of(padding.begin(), padding.end(), [](std::int64_t side) { return side != 0; });
+}
+
+}  // namespace
+
+struct SampleRunner::State {
+  explicit State(std::shared_ptr<const SamplePlan> shared_plan)
+      : plan(std::move(shared_plan)), canvas(plan->pass_order), normalize(plan->tail) {}
+
+  DecodeStatus run_steps(const ChoiceKey& sample_key, void* out);
+  DecodeStatus apply(const Step& step, const ChoiceKey& key);
+  DecodeStatus resized_crop(const Step& step, const ChoiceKey& key);
+  DecodeStatus random_crop(const Step& step, const ChoiceKey& key);
+  DecodeStatus padded_crop(const Box& box, PadMode mode, std::span<const std::uint8_t> fill);
+  DecodeStatus jitter(const Step& step, const ChoiceKey& key);
+  DecodeStatus gray(std::int64_t channels);
+  DecodeStatus rotate(const Step& step, const ChoiceKey& key);
+  DecodeStatus blur(const Step& step, const ChoiceKey& key);
+
+  std::shared_ptr<const SamplePlan> plan;
+  SampleCanvas canvas;
+  FusedNormalize normalize;
+};
+
+DecodeStatus SampleRunner::State::run_steps(const ChoiceKey& sample_key, void* out) {
+  ChoiceKey key = sample_key;
+  for (const Step& step : plan->steps) {
+    key.op = step.op;
+    const DecodeStatus status = apply(step, key);
+    if (status != DecodeStatus::kOk) return status;
+  }
+  const ImageSize wanted = {plan->height, plan->width};
+  if (canvas.size() != wanted) {
+    return canvas.refuse("the transform gives an image of " + size_text(canvas.size()) +
+                         " pixels, expected " + size_text(wanted) + " like the others");
+  }
+  ConstImageView pixels;
+  bool flip = false;
+  const DecodeStatus status = canvas.finish(&pixels, &flip);
+  if (status != DecodeStatus::kOk) return status;
+  normalize.run(pixels, flip, out);
+  if (plan->maybe_erasing) {
+    key.op = plan->maybe_erasing->op;
+    erase_randomly(*plan->maybe_erasing, normalize, key, plan->height, plan->width, out);
+  }
+  return status;
+}
+
+DecodeStatus SampleRunner::State::apply(const Step& step, const ChoiceKey& key) {
+  ImageView pixels;
+  switch (step.kind) {
+    case StepKind::kResizedCrop:
+      return resized_crop(step, key);
+    case StepKind::kResize:
+      return canvas.resize(resized_size(step, canvas.size()), step.filter);
+    case StepKind::kCenterCrop:
+      return padded_crop(center_crop_box(step, canvas.size()), PadMode::kConstant, {});
+    case StepKind::kRandomCrop:
+      return random_crop(step, key);
+    case StepKind::kPad:
+      return canvas.pad(step.padding, step.pad_mode, step.fill);
+    case StepKind::kHorizontalFlip:
+      if (choose_gate(key, step.p)) canvas.flip_horizontal();
+      return DecodeStatus::kOk;
+    case StepKind::kVerticalFlip:
+      if (choose_gate(key, step.p)) canvas.flip_vertical();
+      return DecodeStatus::kOk;
+    case StepKind::kColorJitter:
+      return jitter(step, key);
+    case StepKind::kGrayscale:
+      return gray(step.channels);
+    case StepKind::kRandomGrayscale:
+      return choose_gate(key, step.p) ? gray(canvas.channels()) : DecodeStatus::kOk;
+    case StepKind::kRotation:
+      return rotate(step, key);
+    case StepKind::kAutocontrast: {
+      if (!choose_gate(key, step.p)) return DecodeStatus::kOk;
+      const DecodeStatus status = canvas.edit(&pixels);
+      if (status == DecodeStatus::kOk) autocontrast(pixels);
+      return status;
+    }
+    case StepKind::kGaussianBlur:
+      return blur(step, key);
+  }
+  return DecodeStatus::kOk;
+}
+
+DecodeStatus SampleRunner::State::resized_crop(const Step& step, const ChoiceKey& key) {
+  const ImageSize size = canvas.size();
+  canvas.crop(choose_resized_crop(key, size.width, size.height, step.scale[0], step.scale[1],
+                                  step.ratio[0], step.ratio[1]));
+  return canvas.resize({step.height, step.width}, step.filter);
+}
+
+DecodeStatus SampleRunner::State::random_crop(const Step& step, const ChoiceKey& key) {
+  const auto& padding = step.padding;
+  ImageSize size = canvas.size();
+  // Cut-off sides, and borders that repeat the picture, depend on all that was there before.
+  const bool is_simple = (step.pad_mode == PadMode::kConstant || step.pad_mode == PadMode::kEdge) &&
+                         *std::min_element(padding.begin(), padding.end()) >= 0;
+  if (!is_simple && has_pixels(padding)) {
+    const DecodeStatus status = canvas.pad(padding, step.pad_mode, step.fill);
+    if (status != DecodeStatus::kOk) return status;
+    size = canvas.size();
+  } else {
+    size.width += padding[0] + padding[2];
+    size.height += padding[1] + padding[3];
+  }
+  const ImageSize more = needed_padding(step, size);
+  if (!is_simple && (more.width > 0 || more.height > 0)) {
+    // torchvision pads the width, then the height.
+    DecodeStatus status = canvas.pad({more.width, 0, more.width, 0}, step.pad_mode, step.fill);
+    if (status != DecodeStatus::kOk) return status;
+    status = canvas.pad({0, more.height, 0, more.height}, step.pad_mode, step.fill);
+    if (status != DecodeStatus::kOk) return status;
+  }
+  size.width += 2 * more.width;
+  size.height += 2 * more.height;
+  if (size.width < step.width || size.height < step.height) {
+    return canvas.refuse("a crop of " + size_text({step.height, step.width}) +
+                         " is larger than the image of " + size_text(size) + " pixels");
+  }
+  const auto [top, left] = choose_crop(key, size.width, size.height, step.width, step.height);
+  Box box = {top, left, step.height, step.width};
+  if (is_simple) {
+    box.top -= padding[1] + more.height;
+    box.left -= padding[0] + more.width;
+  }
+  return padded_crop(box, step.pad_mode, step.fill);
+}
+
+// A box that may reach beyond the image, on whose sides the border is then put: only the
+// pixels inside are decoded.
+DecodeStatus SampleRunner::State::padded_crop(const Box& box, PadMode mode,
+                                              std::span<const std::uint8_t> fill) {
+  const std::array<std::int64_t, 4> outside = overhang(box, canvas.size());
+  if (!has_pixels(outside)) {
+    canvas.crop(box);
+    return DecodeStatus::kOk;
+  }
+  const Box inner = {box.top + outside[1], box.left + outside[0],
+                     box.height - outside[1] - outside[3], box.width - outside[0] - outside[2]};
+  if (inner.height > 0 && inner.width > 0) {
+    canvas.crop(inner);
+    return canvas.pad(outside, mode, fill);
+  }
+  // Nothing but border.
+  const DecodeStatus status = canvas.pad(outside, mode, fill);
+  if (status != DecodeStatus::kOk) return status;
+  canvas.crop({box.top + outside[1], box.left + outside[0], box.height, box.width});
+  return status;
+}
+
+// Colours change alike wherever a pixel stands, so that flips may stay open.
+DecodeStatus SampleRunner::State::jitter(const Step& step, const ChoiceKey& key) {
+  std::array<std::array<double, 2>, 4> ranges = {};
+  bool is_any = false;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    if (!step.jitter[i]) continue;
+    ranges[i] = *step.jitter[i];
+    is_any = true;
+  }
+  if (!is_any) return DecodeStatus::kOk;
+  ImageView pixels;
+  const DecodeStatus status = canvas.edit(&pixels);
+  if (status != DecodeStatus::kOk) return status;
+  const Jitter choice = choose_jitter(key, ranges);
+  using Adjust = void (*)(const ImageView&, double);
+  constexpr Adjust kAdjust[] = {adjust_brightness, adjust_contrast, adjust_saturation, adjust_hue};
+  for (const int which : choice.order) {
+    const auto i = static_cast<std::size_t>(which);
+    if (step.jitter[i]) kAdjust[i](pixels, choice.factors[i]);
+  }
+  return status;
+}
+
+DecodeStatus SampleRunner::State::gray(std::int64_t channels) {
+  if (channels == 1 && canvas.channels() == 1) return DecodeStatus::kOk;
+  ConstImageView pixels;
+  ImageView next;
+  const DecodeStatus status = canvas.replace(channels, &pixels, &next);
+  if (status == DecodeStatus::kOk) to_grayscale(pixels, next);
+  return status;
+}
+
+DecodeStatus SampleRunner::State::rotate(const Step& step, const ChoiceKey& key) {
+  ImageView upright;
+  DecodeStatus status = canvas.edit_upright(&upright);
+  if (status != DecodeStatus::kOk) return status;
+  ConstImageView pixels;
+  ImageView next;
+  status = canvas.replace(canvas.channels(), &pixels, &next);
+  if (status != DecodeStatus::kOk) return status;
+  const double degrees = choose_between(key, step.range[0], step.range[1]);
+  rotate_image(pixels, degrees, step.filter, step.maybe_center, step.fill, next);
+  return status;
+}
+
+DecodeStatus SampleRunner::State::blur(const Step& step, const ChoiceKey& key) {
+  ImageView pixels;
+  const DecodeStatus status = canvas.edit_upright(&pixels);
+  if (status != DecodeStatus::kOk) return status;
+  const double sigma = choose_between(key, step.range[0], step.range[1]);
+  gaussian_blur(pixels, step.kernel, {sigma, sigma}, canvas.spare());
+  return status;
+}
+
+SampleRunner::SampleRunner(std::shared_ptr<const SamplePlan> plan)
+    : state_(std::make_unique<State>(std::move(plan))) {}
+
+SampleRunner::~SampleRunner() = default;
+
+DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key, void* out) {
+  SampleCanvas& canvas = state_->canvas;
+  try {
+    const DecodeStatus status = canvas.open(encoded, state_->plan->max_pixels);
+    return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
+  } catch (const InvalidArgument& error) {
+    // An operation that can't be done to an image of this size.
+    return canvas.refuse(error.what());
+  }
+}
+
+DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& key, void* out) {
+  SampleCanvas& canvas = state_->canvas;
+  if (pixels.channels != state_->plan->source_channels) {
+    return canvas.refuse("the image has " + std::to_string(pixels.channels) +
+                         " channels, expected " + std::to_string(state_->plan->source_channels));
+  }
+  try {
+    const DecodeStatus status = canvas.open(pixels);
+    return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
+  } catch (const InvalidArgument& error) {
+    return canvas.refuse(error.what());
+  }
+}
+
+const std::string& SampleRunner::error() const { return state_->canvas.error(); }
+std::size_t SampleRunner::held_bytes() const { return state_->canvas.held_bytes(); }
+void SampleRunner::shrink(std::size_t keep_bytes) { state_->canvas.shrink(keep_bytes); }
+
+}  // namespace dts

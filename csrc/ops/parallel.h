@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work of an op shared by torch's threads.
+#pragma once
+
+#include <torch/csrc/stable/ops.h>
+
+#include <cstdint>
+#include <exception>
+#include <mutex>
+
+namespace dts::ops {
+
+// Runs function(first, last) over parts of [0, count) in torch's threads. An exception
+// must not reach torch's C interface, which would turn it into another type: the first
+// one is kept and thrown here.
+template <class Function>
+void in_parallel(std::int64_t count, const Function& function) {
+  std::exception_ptr failure;
+  std::mutex mutex;
+  torch::stable::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
+    try {
+      function(first, last);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      if (!failure) failure = std::current_exception();
+    }
+  });
+  if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace dts::ops

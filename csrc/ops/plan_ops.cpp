@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// A plan done to samples in memory, and the seed of Python code about a sample. Pure
+// tensor ops. Samples are worked on side by side by torch's own threads.
+#include <torch/csrc/stable/ops.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ops/parallel.h"
+#include "ops/tensors.h"
+#include "pipeline/sample_plan.h"
+#include "pipeline/sample_runner.h"
+
+namespace dts::ops {
+namespace {
+
+constexpr std::int64_t kMaxIndex = (std::int64_t{1} << 40) - 1;
+constexpr std::int64_t kMaxEpoch = (std::int64_t{1} << 32) - 1;
+constexpr std::int64_t kMaxView = 255;
+
+void check_range(const char* name, std::int64_t value, std::int64_t high) {
+  if (value >= 0 && value <= high) return;
+  throw InvalidArgument(std::string(name) + " is " + std::to_string(value) + ", expected 0 to " +
+                        std::to_string(high));
+}
+
+// The keys of samples: their indices, and how often each came before (none: never).
+class Keys {
+ public:
+  Keys(const Tensor& indices, const Tensor& occurrences, std::int64_t seed, std::int64_t epoch,
+       std::int64_t view)
+      : indices_(int64_view(indices, "indices")),
+        occurrences_(int64_view(occurrences, "occurrences")) {
+    if (!occurrences_.empty()) {
+      check_same_length(occurrences_.size(), "occurrences", indices_.size(), "indices");
+    }
+    check_range("epoch", epoch, kMaxEpoch);
+    check_range("view", view, kMaxView);
+    for (const std::int64_t index : indices_) check_range("an index", index, kMaxIndex);
+    key_.seed = static_cast<std::uint64_t>(seed);
+    key_.epoch = static_cast<std::uint32_t>(epoch);
+    key_.view = static_cast<std::uint32_t>(view);
+  }
+  std::size_t size() const { return indices_.size(); }
+  ChoiceKey operator[](std::size_t i) const {
+    ChoiceKey key = key_;
+    key.index = static_cast<std::uint64_t>(indices_[i]);
+    if (!occurrences_.empty()) key.occurrence = static_cast<std::uint32_t>(occurrences_[i]);
+    return key;
+  }
+
+ private:
+  std::span<const std::int64_t> indices_, occurrences_;
+  ChoiceKey key_;
+};
+
+// A sample in the arena; height 0: encoded.
+struct Sample {
+  ConstByteSpan bytes;
+  std::int64_t height = 0, width = 0, channels = 0;
+};
+
+Sample sample_at(ConstByteSpan arena, std::int64_t offset, std::int64_t size,
+                 const std::int64_t* shape, std::size_t number) {
+  const auto arena_bytes = static_cast<std::int64_t>(arena.size());
+  if (offset < 0 || size < 0 || offset > arena_bytes || size > arena_bytes - offset) {
+    throw OutOfRange("sample " + std::to_string(number) + " (offset " + std::to_string(offset) +
+                     ", " + std::to_string(size) + " bytes) lies outside of the arena of " +
+                     std::to_string(arena_bytes) + " bytes");
+  }
+  const Sample sample = {
+      arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size)), shape[0],
+      shape[1], shape[2]};
+  if (shape[0] == 0 && shape[1] == 0 && shape[2] == 0) return sample;
+  // Divided, not multiplied: nothing overflows.
+  const bool fits = shape[0] > 0 && shape[1] > 0 && shape[2] > 0 && size % shape[2] == 0 &&
+                    size / shape[2] % shape[1] == 0 && size / shape[2] / shape[1] == shape[0];
+  if (!fits) {
+    throw InvalidArgument("sample " + std::to_string(number) + " has shape " +
+                          std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " x " +
+                          std::to_string(shape[2]) + ", expected that of its " +
+                          std::to_string(size) + " bytes, or 0 x 0 x 0 for encoded ones");
+  }
+  return sample;
+}
+
+std::vector<Sample> samples_of(const Tensor& arena, const Tensor& offsets, const Tensor& sizes,
+                               const Tensor& shapes) {
+  const ConstByteSpan bytes = byte_view(arena, "arena");
+  const auto starts = int64_view(offsets, "offsets");
+  const auto lengths = int64_view(sizes, "sizes");
+  const auto rows = int64_view(shapes, "shapes");
+  check_same_length(starts.size(), "offsets", lengths.size(), "sizes");
+  check_same_length(rows.size(), "shapes", 3 * starts.size(), "3 * offsets");
+  std::vector<Sample> samples;
+  for (std::size_t i = 0; i < starts.size(); ++i) {
+    samples.push_back(sample_at(bytes, starts[i], lengths[i], rows.data() + 3 * i, i));
+  }
+  return samples;
+}
+
+ScalarType dtype_of(PixelType type) {
+  switch (type) {
+    case PixelType::kUint8:
+      return ScalarType::Byte;
+    case PixelType::kFloat16:
+      return ScalarType::Half;
+    case PixelType::kBfloat16:
+      return ScalarType::BFloat16;
+    case PixelType::kFloat32:
+      break;
+  }
+  return ScalarType::Float;
+}
+
+DecodeStatus run_one(SampleRunner& runner, const Sample& sample, const ChoiceKey& key, void* out) {
+  if (sample.height == 0) return runner.run(sample.bytes, key, out);
+  return runner.run(
+      ConstImageView{reinterpret_cast<const std::uint8_t*>(sample.bytes.data()), sample.height,
+                     sample.width, sample.channels, sample.width * sample.channels},
+      key, out);
+}
+
+std::tuple<Tensor, Tensor> run_plan(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes,
+                                    std::string text, Tensor indices, Tensor occurrences,
+                                    std::int64_t seed, std::int64_t epoch, std::int64_t view) {
+  const auto plan = std::make_shared<const SamplePlan>(parse_plan(text));
+  const std::vector<Sample> samples = samples_of(arena, offsets, sizes, shapes);
+  const Keys keys(indices, occurrences, seed, epoch, view);
+  check_same_length(keys.size(), "indices", samples.size(), "offsets");
+
+  const auto count = static_cast<std::int64_t>(samples.size());
+  const bool is_pixels = plan->tail.format == MemoryFormat::kChannelsLast;
+  const std::int64_t planes[4] = {count, plan->tail.channels, plan->height, plan->width};
+  const std::int64_t pixels[4] = {count, plan->height, plan->width, plan->tail.channels};
+  Tensor images = torch::stable::empty({is_pixels ? pixels : planes, 4}, dtype_of(plan->tail.type));
+  Tensor status = new_int64(count);
+  auto* const first_image = static_cast<std::byte*>(images.data_ptr());
+  auto* const states = static_cast<std::int64_t*>(status.data_ptr());
+  const std::int64_t image_bytes = plan->image_bytes();
+  in_parallel(count, [&](std::int64_t first, std::int64_t last) {
+    SampleRunner runner(plan);
+    for (std::int64_t i = first; i < last; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      std::byte* const out = first_image + i * image_bytes;
+      const DecodeStatus result = run_one(runner, samples[at], keys[at], out);
+      states[i] = static_cast<std::int64_t>(result);
+      if (result != DecodeStatus::kOk) std::fill_n(out, image_bytes, std::byte{0});
+    }
+  });
+  if (!is_pixels) return {images, status};
+  const std::int64_t order[4] = {0, 3, 1, 2};
+  return {torch::stable::permute(images, {order, 4}), status};
+}
+
+Tensor choose_seed(Tensor indices, Tensor occurrences, std::int64_t seed, std::int64_t epoch,
+                   std::int64_t view) {
+  const Keys keys(indices, occurrences, seed, epoch, view);
+  Tensor result = new_int64(static_cast<std::int64_t>(keys.size()));
+  auto* const seeds = static_cast<std::int64_t*>(result.data_ptr());
+  for (std::size_t i = 0; i < keys.size(); ++i) seeds[i] = choose_python_seed(keys[i]);
+  return result;
+}
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def(
+      "run_plan(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes, str plan, Tensor "
+      "indices, "
+      "Tensor occurrences, int seed, int epoch, int view) -> (Tensor images, Tensor status)");
+  m.def("choose_seed(Tensor indices, Tensor occurrences, int seed, int epoch, int view) -> Tensor");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("run_plan", TORCH_BOX(&run_plan));
+  m.impl("choose_seed", TORCH_BOX(&choose_seed));
+}
+
+}  // namespace dts::ops

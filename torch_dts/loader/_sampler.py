@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The samplers of a loader: real torch samplers that give the dataset's indices in our order.
+
+They subclass torch's own, so that trainers see which of them shuffles, and count epochs.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator, Sized
+from typing import Any
+
+import torch
+from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
+
+from torch_dts.loader._order import Order
+
+_MAX_EPOCH = 2**32 - 1
+
+
+class EpochCounter:
+    """Seed and epoch of each iteration.
+
+    Args:
+        seed: None: 0 where `is_sharded`, else one draw when the first epoch begins.
+        generator: Drawn from; None: torch's default generator.
+        is_sharded: Ranks share the epoch, so they need one seed.
+    """
+
+    def __init__(
+        self, seed: int | None, generator: torch.Generator | None = None, is_sharded: bool = False
+    ) -> None:
+        self._seed = 0 if seed is None and is_sharded else seed
+        self._generator = generator
+        self._next_epoch = 0
+
+    @property
+    def seed(self) -> int:
+        """The seed; drawn now where none was given."""
+        if self._seed is None:
+            word = torch.empty((), dtype=torch.int64, device="cpu").random_(generator=self._generator)
+            self._seed = int(word.item())
+        return self._seed
+
+    def claim(self) -> tuple[int, int]:
+        """Begins an iteration: its seed and its epoch. The next one has the next epoch."""
+        epoch = self._next_epoch
+        self._next_epoch = (epoch + 1) % (_MAX_EPOCH + 1)
+        return self.seed, epoch
+
+    def set_next(self, epoch: int) -> None:
+        """The next iteration to begin has this epoch.
+
+        Raises:
+            ValueError: It is outside of ``[0, 2^32)``.
+        """
+        epoch = operator.index(epoch)
+        if not 0 <= epoch <= _MAX_EPOCH:
+            raise ValueError(f"epoch is {epoch}, expected 0 to {_MAX_EPOCH}")
+        self._next_epoch = epoch
+
+
+class _Ordered:
+    """What both samplers have: an order and a counter of epochs."""
+
+    order: Order
+    epochs: EpochCounter
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next iteration is this epoch, each later one the next number.
+
+        Raises:
+            ValueError: It is outside of ``[0, 2^32)``.
+        """
+        self.epochs.set_next(epoch)
+
+    def __len__(self) -> int:
+        """Samples of this rank."""
+        return len(self.order)
+
+    def __iter__(self) -> Iterator[int]:
+        """Begins an epoch: the dataset's indices, in the order a loader delivers them."""
+        return iter(self.order.to_dataset(self.order.stream(*self.epochs.claim()).ids).tolist())
+
+    def __repr__(self) -> str:
+        order = self.order
+        ranks = f", rank {order.rank} of {order.num_replicas}" if order.num_replicas > 1 else ""
+        return f"{type(self).__name__}({len(self)} of {order.num_samples} samples{ranks})"
+
+
+class ShuffledSampler(_Ordered, RandomSampler):
+    """Dataset indices, shuffled anew in each epoch (docs/format.md section 5).
+
+    Args:
+        data_source: The dataset.
+        order: What decides the order.
+        epochs: Counts the epochs.
+        generator: Kept as an attribute, as RandomSampler does.
+
+    Raises:
+        ValueError: The dataset is empty (torch's own error).
+    """
+
+    def __init__(
+        self, data_source: Sized, order: Order, epochs: EpochCounter, generator: torch.Generator | None = None
+    ) -> None:
+        RandomSampler.__init__(self, data_source, generator=generator)
+        self.order = order
+        self.epochs = epochs
+
+
+class PlainSampler(_Ordered, SequentialSampler):
+    """Dataset indices in the dataset's order: all, or a rank's part of them.
+
+    Args:
+        data_source: The dataset.
+        order: What decides the order.
+        epochs: Counts the epochs, which random transforms go by.
+    """
+
+    def __init__(self, data_source: Sized, order: Order, epochs: EpochCounter) -> None:
+        SequentialSampler.__init__(self, data_source)
+        self.order = order
+        self.epochs = epochs
+
+
+OwnSampler = ShuffledSampler | PlainSampler
+
+
+class _Seen(int):
+    """An epoch number of a foreign sampler that was read: an int that can be told from any other."""
+
+
+class DistributedEpochs:
+    """Reads seed and epoch off a torch DistributedSampler.
+
+    ``set_epoch`` there stores a plain int. The number read is put back as one of ours, equal
+    but of another type, so that the next iteration sees whether a new one was set since.
+    Without that each iteration is a new epoch, where torch repeats the old one.
+    """
+
+    def __init__(self, sampler: DistributedSampler[Any]) -> None:
+        self._sampler = sampler
+        self._last_read: object = None
+        self._next_epoch = 0
+
+    @property
+    def seed(self) -> int:
+        """The sampler's seed."""
+        return self._sampler.seed
+
+    def claim(self) -> tuple[int, int]:
+        """Begins an iteration: its seed and its epoch."""
+        epoch: Any = self._sampler.epoch
+        if not isinstance(epoch, _Seen):
+            epoch = self._sampler.epoch = _Seen(epoch)
+        if epoch is not self._last_read:
+            self._last_read = epoch
+            self._next_epoch = int(epoch) % (_MAX_EPOCH + 1)
+        claimed = self._next_epoch
+        self._next_epoch = (claimed + 1) % (_MAX_EPOCH + 1)
+        return self.seed, claimed
+
+    def set_next(self, epoch: int) -> None:
+        """The next iteration to begin has this epoch."""
+        self._sampler.set_epoch(epoch)
+
+
+def is_distributed_shuffle(sampler: Any) -> bool:
+    """Whether our order takes the place of a sampler's: a DistributedSampler of exactly that type."""
+    return type(sampler) is DistributedSampler and bool(sampler.shuffle)
+
+
+def distributed_order(sampler: DistributedSampler[Any], order: Order) -> Order:
+    """`order` for the ranks of a DistributedSampler."""
+    return Order(
+        order.num_samples,
+        file=order.file,
+        shuffle=True,
+        shuffle_window=order.shuffle_window,
+        num_replicas=sampler.num_replicas,
+        rank=sampler.rank,
+        drop_last=sampler.drop_last,
+    )

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: Apache-2.0
+"""torchvision transforms, read and run natively.
+
+transform -> read -> Plan (frozen) -> native code: encoded images -> batch
+"""
+
+from torch_dts.transforms._explain import explain
+
+__all__ = ["explain"]
