@@ -71,9 +71,7 @@ class Draws:
 
     def __call__(self, op: int, draw: int) -> tuple[int, int, int, int]:
         second = self.index >> 32 & 0xFF | self.view << 8 | self.occurrence % 65536 << 16
-        return philox(
-            self.seed, (self.index & MASK, second, self.epoch, 0x80000000 | op << 16 | draw)
-        )
+        return philox(self.seed, (self.index & MASK, second, self.epoch, 0x80000000 | op << 16 | draw))
 
     def gate(self, step: Step) -> bool:
         return u(self(step["op"], 0)[0]) < step["p"]

@@ -6,7 +6,7 @@ GIL. The one place where the core's errors become Python's: IoError -> OSError w
 file name, CorruptFile -> CorruptFileError.
 """
 
-from torch_dts._native import _file, _image, _order, _plan, _write
+from torch_dts._native import _file, _image, _loader, _order, _plan, _source, _write
 from torch_dts._native._call import translate_error
 from torch_dts._native._file import (
     check_blocks,
@@ -34,6 +34,19 @@ from torch_dts._native._image import (
     probe_files,
     scan_samples,
 )
+from torch_dts._native._loader import (
+    LoaderStats,
+    loader_append,
+    loader_close,
+    loader_finish,
+    loader_next,
+    loader_open,
+    loader_start,
+    loader_stats,
+    loader_stop,
+    loader_take_foreign,
+    loader_waiting,
+)
 from torch_dts._native._order import (
     EPOCH_BOARD_WORDS,
     block_order,
@@ -45,6 +58,20 @@ from torch_dts._native._order import (
     set_next_epoch,
 )
 from torch_dts._native._plan import choose_seed, run_plan
+from torch_dts._native._source import (
+    SourceInfo,
+    buffers_close,
+    buffers_open,
+    source_close,
+    source_dts,
+    source_files,
+    source_info,
+    source_join,
+    source_keep,
+    source_pixels,
+    source_read,
+    source_samples,
+)
 from torch_dts._native._write import (
     finish_block,
     read_files_into,
@@ -59,14 +86,25 @@ from torch_dts._native._write import (
 # with a fake kernel, usable under torch.compile; the others hold handles, touch files or
 # shared memory, or return Python numbers, and are not to be traced.
 TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS)
-STATEFUL_OPS = (*_file.STATEFUL_OPS, *_order.STATEFUL_OPS, *_image.STATEFUL_OPS, *_write.STATEFUL_OPS)
+STATEFUL_OPS = (
+    *_file.STATEFUL_OPS,
+    *_order.STATEFUL_OPS,
+    *_image.STATEFUL_OPS,
+    *_source.STATEFUL_OPS,
+    *_loader.STATEFUL_OPS,
+    *_write.STATEFUL_OPS,
+)
 
 __all__ = [
     "DECODE_STATUS",
     "EPOCH_BOARD_WORDS",
     "STATEFUL_OPS",
     "TENSOR_OPS",
+    "LoaderStats",
+    "SourceInfo",
     "block_order",
+    "buffers_close",
+    "buffers_open",
     "check_blocks",
     "choose_seed",
     "claim_epoch",
@@ -87,6 +125,16 @@ __all__ = [
     "fused_normalize",
     "index_samples",
     "jpeg_library",
+    "loader_append",
+    "loader_close",
+    "loader_finish",
+    "loader_next",
+    "loader_open",
+    "loader_start",
+    "loader_stats",
+    "loader_stop",
+    "loader_take_foreign",
+    "loader_waiting",
     "pack_samples",
     "packing_bound",
     "probe_files",
@@ -98,6 +146,15 @@ __all__ = [
     "sample_order",
     "scan_samples",
     "set_next_epoch",
+    "source_close",
+    "source_dts",
+    "source_files",
+    "source_info",
+    "source_join",
+    "source_keep",
+    "source_pixels",
+    "source_read",
+    "source_samples",
     "translate_error",
     "writer_abort",
     "writer_add_section",

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sized
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
+from torch_dts.datasets import DTSIterableDataset
 from torch_dts.loader._order import Order
 
 _MAX_EPOCH = 2**32 - 1
@@ -63,8 +65,24 @@ class EpochCounter:
 class _Ordered:
     """What both samplers have: an order and a counter of epochs."""
 
-    order: Order
+    data_source: Sized
     epochs: EpochCounter
+    _order: Order
+
+    @property
+    def order(self) -> Order:
+        """What decides the order; a dataset may change its length between epochs."""
+        return replace(self._order, num_samples=len(self.data_source))
+
+    @property
+    def num_replicas(self) -> int:
+        """The number of ranks that share the dataset."""
+        return self._order.num_replicas
+
+    @property
+    def rank(self) -> int:
+        """The rank whose part this is."""
+        return self._order.rank
 
     def set_epoch(self, epoch: int) -> None:
         """The next iteration is this epoch, each later one the next number.
@@ -105,7 +123,7 @@ class ShuffledSampler(_Ordered, RandomSampler):
         self, data_source: Sized, order: Order, epochs: EpochCounter, generator: torch.Generator | None = None
     ) -> None:
         RandomSampler.__init__(self, data_source, generator=generator)
-        self.order = order
+        self._order = order
         self.epochs = epochs
 
 
@@ -120,7 +138,7 @@ class PlainSampler(_Ordered, SequentialSampler):
 
     def __init__(self, data_source: Sized, order: Order, epochs: EpochCounter) -> None:
         SequentialSampler.__init__(self, data_source)
-        self.order = order
+        self._order = order
         self.epochs = epochs
 
 
@@ -166,18 +184,52 @@ class DistributedEpochs:
         self._sampler.set_epoch(epoch)
 
 
+class StreamEpochs:
+    """The epochs that a DTSIterableDataset counts itself."""
+
+    def __init__(self, dataset: DTSIterableDataset) -> None:
+        self._dataset = dataset
+
+    def claim(self) -> tuple[int, int]:
+        """Begins an iteration: its seed and its epoch."""
+        dataset = self._dataset
+        # As the dataset's own iteration does it: ranks share an epoch, so they need one seed.
+        seed = 0 if dataset.seed is None and dataset.num_replicas > 1 else dataset.seed
+        epoch, seed = dataset._clock.claim(seed)
+        return seed, epoch
+
+    def set_next(self, epoch: int) -> None:
+        """The next iteration to begin has this epoch."""
+        self._dataset.set_epoch(epoch)
+
+
+Epochs = EpochCounter | DistributedEpochs | StreamEpochs
+
+
 def is_distributed_shuffle(sampler: Any) -> bool:
     """Whether our order takes the place of a sampler's: a DistributedSampler of exactly that type."""
     return type(sampler) is DistributedSampler and bool(sampler.shuffle)
 
 
+def stream_order(dataset: DTSIterableDataset, drop_last: bool) -> Order:
+    """The order of a DTSIterableDataset, for the rank that this process is now."""
+    return Order(
+        len(dataset.file),
+        file=dataset.file,
+        shuffle=dataset.shuffle,
+        shuffle_window=dataset._window,
+        is_stored=not dataset.shuffle,
+        num_replicas=dataset.num_replicas,
+        rank=dataset.rank,
+        drop_last=drop_last,
+    )
+
+
 def distributed_order(sampler: DistributedSampler[Any], order: Order) -> Order:
     """`order` for the ranks of a DistributedSampler."""
-    return Order(
-        order.num_samples,
-        file=order.file,
+    return replace(
+        order,
         shuffle=True,
-        shuffle_window=order.shuffle_window,
         num_replicas=sampler.num_replicas,
         rank=sampler.rank,
         drop_last=sampler.drop_last,

@@ -21,7 +21,7 @@ def default_num_workers(root: str = "/", environ: Mapping[str, str] = os.environ
         environ: The environment.
     """
     cpus = min(_allowed_cpus(), cpu_quota(root))
-    return max(1, int(cpus) // _num_local_ranks(environ))
+    return max(1, int(cpus) // num_local_ranks(environ))
 
 
 def default_reader_threads(has_blocks: bool, num_workers: int) -> int:
@@ -45,7 +45,8 @@ def _quota_of(group: Group) -> float:
     return math.ceil(quota / period) if quota > 0 and period > 0 else math.inf
 
 
-def _num_local_ranks(environ: Mapping[str, str]) -> int:
+def num_local_ranks(environ: Mapping[str, str] = os.environ) -> int:
+    """The processes of this training run on this machine, as torchrun says."""
     text = environ.get("LOCAL_WORLD_SIZE", "1")
     return max(1, int(text)) if text.isdigit() else 1
 

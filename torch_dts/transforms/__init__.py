@@ -4,6 +4,7 @@
 transform -> read -> Plan (frozen) -> native code: encoded images -> batch
 """
 
+from torch_dts.transforms._compile import CompiledTransform, compile
 from torch_dts.transforms._explain import explain
 
-__all__ = ["explain"]
+__all__ = ["CompiledTransform", "compile", "explain"]

@@ -13,7 +13,6 @@ namespace {
 constexpr std::string_view kMagic = ".DTS";
 constexpr std::string_view kLayout = "NHWC";
 constexpr std::uint8_t kMajorVersion = 3;
-constexpr std::uint64_t kPixelHeaderBytes = 256;
 
 // Throws CorruptFile about one field unless `holds`.
 class Checker {

@@ -19,6 +19,7 @@ namespace dts {
 
 inline constexpr std::size_t kHeaderBytes = 144;
 inline constexpr std::uint64_t kHeaderAreaBytes = 16u << 20;  // header_bytes of JPEG-block files
+inline constexpr std::uint64_t kPixelHeaderBytes = 256;       // header_bytes of pixel files
 inline constexpr std::uint64_t kDefaultBlockBytes = 16u << 20;
 inline constexpr std::uint64_t kMaxSamplesPerFile = std::uint64_t{1} << 30;
 // Keeps a lying header from making readers build billions of class names.

@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "format/pixel_sections.h"
 #include "format/text.h"
 
 namespace dts {
@@ -21,9 +22,10 @@ DtsFile::DtsFile(InputFile file, OpenOptions options)
   header_bytes_.resize(kHeaderBytes);
   header_bytes_.resize(file_.read_some(0, header_bytes_));
   header_ = parse_header(header_bytes_, identity_.size, file_.path());
-  if (header_.has_blocks() && !options_.ignore_sections) {
-    sections_ = read_section_table(file_, header_, header_bytes_, identity_.size);
-  }
+  if (options_.ignore_sections) return;
+  sections_ = header_.has_blocks()
+                  ? read_section_table(file_, header_, header_bytes_, identity_.size)
+                  : read_pixel_sections(file_, header_, header_bytes_, identity_.size);
 }
 
 InputFile DtsFile::open_handle() const {
@@ -56,7 +58,7 @@ std::vector<std::byte> DtsFile::section(const std::string& tag) const {
 
 void DtsFile::require_blocks() const {
   if (!header_.has_blocks()) {
-    throw InvalidArgument("a pixel file (" + header_.dataset_type + ") holds no JPEG blocks");
+    throw InvalidArgument("a pixel file (" + header_.dataset_type + ") has no blocks");
   }
 }
 
@@ -213,13 +215,17 @@ std::uint32_t DtsFile::file_crc(std::span<const std::int64_t> block_crcs) const 
     }
     crc = crc32_combine(crc, static_cast<std::uint32_t>(block_crc), header_.block_size);
   }
-  std::uint64_t at = block_start(num_blocks);
+  return crc_to_end(crc, block_start(num_blocks), file_);
+}
+
+std::uint32_t DtsFile::crc_to_end(std::uint32_t crc, std::uint64_t at,
+                                  const InputFile& handle) const {
   std::vector<std::byte> buffer(
       std::min<std::uint64_t>(kReadPieceBytes, identity_.size - std::min(at, identity_.size)));
   while (at < identity_.size) {
     const ByteSpan piece =
         ByteSpan(buffer).first(std::min<std::uint64_t>(buffer.size(), identity_.size - at));
-    file_.read_exact(at, piece);
+    handle.read_exact(at, piece);
     crc = crc32(crc, piece);
     at += piece.size();
   }

@@ -3,7 +3,8 @@
 // blocks and samples into the caller's memory.
 //
 // Samples have two numbers: the *stored index* (block after block, index order within
-// a block) and the *source index* (order of the folder they came from).
+// a block) and the *source index* (order of the folder they came from). In pixel files
+// (MNIST, CIFAR) both are the same, and a sample's bytes are its pixels.
 //
 // All methods are thread-safe. Methods that take a handle first compare the file's state
 // with that at open() (check_unchanged). A reader thread that reads blocks in bulk opens its own
@@ -25,7 +26,9 @@
 namespace dts {
 
 // Where every stored sample lies. From BIDX + SIZE (+ nothing read from blocks), or
-// from the block headers, read once in parallel, where a file has no sections.
+// from the block headers, read once in parallel, where a file has no sections. In pixel
+// files from the shape in the header; they have no blocks, so the first and the fourth
+// column are empty.
 struct SampleTable {
   std::vector<std::uint64_t> first_sample;  // [num_blocks + 1] stored index of each block's first
   std::vector<std::uint64_t> offsets;       // [num_samples] absolute, by stored index
@@ -48,8 +51,7 @@ struct OpenOptions {
 
 class DtsFile {
  public:
-  // Pixel-payload files (MNIST, CIFAR) open too; methods about blocks and samples
-  // throw InvalidArgument for them until pixel sets are read.
+  // Pixel files open too; methods about blocks throw InvalidArgument for them.
   static std::shared_ptr<DtsFile> open(std::string path, OpenOptions options = {});
 
   const Header& header() const { return header_; }
@@ -65,6 +67,9 @@ class DtsFile {
   // CorruptFile when size, mtime or inode of the open file changed since open().
   void check_unchanged(const InputFile& handle) const;
 
+  // InvalidArgument for a pixel file.
+  void require_blocks() const;
+
   // Raw bytes of a section; OutOfRange when the file has none of that tag.
   std::vector<std::byte> section(const std::string& tag) const;
 
@@ -73,7 +78,8 @@ class DtsFile {
   // [num_samples] source index by stored index: ORDR, checked to be a permutation (one
   // file) or distinct (a volume); the identity where absent.
   const std::vector<std::uint32_t>& source_order() const;
-  // [num_samples] label by rising source index (LABL, else from the block headers).
+  // [num_samples] label by rising source index (LABL, else from the block headers or, in
+  // pixel files, from the payload).
   const std::vector<std::int32_t>& labels() const;
 
   // Reads whole blocks one after the other into `out` (block_ids.size() * block_size
@@ -101,11 +107,12 @@ class DtsFile {
                             std::string& problem) const;
   // CRC-32 of [header_bytes, EOF) from the blocks' CRCs and what lies behind them.
   std::uint32_t file_crc(std::span<const std::int64_t> block_crcs) const;
+  // Continues `crc` over the file's bytes from `at` on.
+  std::uint32_t crc_to_end(std::uint32_t crc, std::uint64_t at, const InputFile& handle) const;
 
  private:
   DtsFile(InputFile file, OpenOptions options);
 
-  void require_blocks() const;
   // OutOfRange unless 0 <= block_id < num_blocks.
   std::uint32_t checked_block_id(std::int64_t block_id) const;
   std::uint64_t block_start(std::uint64_t block_id) const;

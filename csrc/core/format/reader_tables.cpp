@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "format/pixel_reader.h"
 #include "format/reader.h"
 #include "format/scan_blocks.h"
 #include "format/text.h"
@@ -33,8 +34,8 @@ std::vector<std::byte> DtsFile::table_section(const Section& section,
 }
 
 const SampleTable& DtsFile::samples() const {
-  require_blocks();
   return samples_.get([this] {
+    if (!header_.has_blocks()) return pixel_samples(header_);
     const Section* bidx = sections_.find("BIDX");
     const Section* size = sections_.find("SIZE");
     return bidx != nullptr && size != nullptr ? samples_from_sections(*bidx, *size)
@@ -109,13 +110,12 @@ SampleTable DtsFile::samples_from_blocks() const {
 }
 
 const std::vector<std::uint32_t>& DtsFile::source_order() const {
-  require_blocks();
   return source_order_.get([this] { return load_source_order(); });
 }
 
 std::vector<std::uint32_t> DtsFile::load_source_order() const {
   std::vector<std::uint32_t> order(header_.num_samples);
-  const Section* section = sections_.find("ORDR");
+  const Section* section = header_.has_blocks() ? sections_.find("ORDR") : nullptr;
   if (section == nullptr) {
     std::iota(order.begin(), order.end(), 0);
     return order;
@@ -163,8 +163,8 @@ const std::vector<std::uint32_t>& DtsFile::label_places() const {
 }
 
 const std::vector<std::int32_t>& DtsFile::labels() const {
-  require_blocks();
-  return labels_.get([this] { return load_labels(); });
+  return labels_.get(
+      [this] { return header_.has_blocks() ? load_labels() : read_pixel_labels(*this, file_); });
 }
 
 std::vector<std::int32_t> DtsFile::load_labels() const {

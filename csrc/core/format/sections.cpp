@@ -24,19 +24,17 @@ std::uint32_t table_crc(ConstByteSpan table) {
   return crc32(crc, table.subspan(kSectionTableHeadBytes));
 }
 
-struct Places {
-  std::uint64_t table_end;
-  std::uint64_t header_end;
-  std::uint64_t payload_end;
-  std::uint64_t file_end;
-};
+std::string range(std::uint64_t begin, std::uint64_t end) {
+  return std::to_string(begin) + " .. " + std::to_string(end);
+}
 
 class EntryChecker {
  public:
   EntryChecker(const Section& section, std::uint64_t entry_at, const std::string& path)
       : section_(section), entry_at_(entry_at), path_(path) {}
 
-  void check(const Places& places, std::uint32_t reserved) const {
+  // `table_end`: where the table with all its entries ends.
+  void check(const SectionPlaces& places, std::uint64_t table_end, std::uint32_t reserved) const {
     const Section& s = section_;
     for (const char c : s.tag) {
       require(c > 0x20 && c < 0x7F, 0, "the tag is not four printable characters");
@@ -53,12 +51,13 @@ class EntryChecker {
     const bool in_file =
         s.stored_bytes <= places.file_end && s.offset <= places.file_end - s.stored_bytes;
     const std::uint64_t end = in_file ? s.offset + s.stored_bytes : 0;
-    const bool in_header = s.offset >= places.table_end && end <= places.header_end;
-    require(in_file && (in_header || s.offset >= places.payload_end), 8,
+    const bool in_header = s.offset >= table_end && end <= places.header_end;
+    const std::uint64_t behind = std::max(places.payload_end, table_end);
+    require(in_file && (in_header || s.offset >= behind), 8,
             std::to_string(s.stored_bytes) + " bytes at " + std::to_string(s.offset) +
-                " are out of bounds, expected inside " + std::to_string(places.table_end) + " .. " +
-                std::to_string(places.header_end) + " or " + std::to_string(places.payload_end) +
-                " .. " + std::to_string(places.file_end));
+                " are out of bounds, expected inside " +
+                (places.header_end > 0 ? range(table_end, places.header_end) + " or " : "") +
+                range(behind, places.file_end));
     require(s.raw_bytes <= kMaxSectionRawBytes, 24,
             std::to_string(s.raw_bytes) + " raw bytes, expected at most " +
                 std::to_string(kMaxSectionRawBytes));
@@ -138,19 +137,18 @@ const Section* SectionTable::find(const std::string& tag) const {
   return nullptr;
 }
 
-SectionTable read_section_table(const InputFile& file, const Header& header,
-                                ConstByteSpan header_bytes, std::uint64_t file_bytes) {
+SectionTable read_section_table_at(const InputFile& file, const SectionPlaces& places,
+                                   ConstByteSpan header_bytes) {
   const std::string& path = file.path();
-  const auto fail = [&path](std::uint64_t field, const std::string& problem) {
-    throw CorruptFile(path, static_cast<std::int64_t>(kSectionTableOffset + field),
+  const auto fail = [&](std::uint64_t field, const std::string& problem) {
+    throw CorruptFile(path, static_cast<std::int64_t>(places.table + field),
                       "section table: " + problem);
   };
   std::array<std::byte, kSectionTableHeadBytes> head;
-  file.read_exact(kSectionTableOffset, head);
-  if (head == std::array<std::byte, kSectionTableHeadBytes>{}) return {};
+  file.read_exact(places.table, head);
   if (as_text(ConstByteSpan(head).first(4)) != kTableMagic) {
     fail(0, "magic is " + in_quotes(as_text(ConstByteSpan(head).first(4))) + ", expected " +
-                in_quotes(kTableMagic) + " or zeros");
+                in_quotes(kTableMagic) + (places.header_end > 0 ? " or zeros" : ""));
   }
   const auto version = load_le<std::uint32_t>(head.data() + 4);
   if (version != kTableVersion) {
@@ -164,15 +162,18 @@ SectionTable read_section_table(const InputFile& file, const Header& header,
 
   SectionTable table;
   table.bytes.resize(kSectionTableHeadBytes + kSectionEntryBytes * count);
-  file.read_exact(kSectionTableOffset, table.bytes);
+  const std::uint64_t table_end = places.table + table.bytes.size();
+  if (table_end > places.file_end) {
+    fail(8, std::to_string(count) + " sections, whose entries end at " + std::to_string(table_end) +
+                ", expected at most " + std::to_string(places.file_end));
+  }
+  file.read_exact(places.table, table.bytes);
   const auto expected_crc = load_le<std::uint32_t>(table.bytes.data() + 12);
   const std::uint32_t crc = table_crc(table.bytes);
   if (crc != expected_crc) {
     fail(12, "CRC-32 is " + hex32(crc) + ", expected " + hex32(expected_crc));
   }
 
-  const Places places{kSectionTableOffset + table.bytes.size(), header.header_bytes,
-                      header.header_bytes + header.block_bytes, file_bytes};
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::size_t entry = kSectionTableHeadBytes + kSectionEntryBytes * i;
     const std::byte* at = table.bytes.data() + entry;
@@ -183,14 +184,25 @@ SectionTable read_section_table(const InputFile& file, const Header& header,
     section.stored_bytes = load_le<std::uint64_t>(at + 16);
     section.raw_bytes = load_le<std::uint64_t>(at + 24);
     section.crc = load_le<std::uint32_t>(at + 32);
-    const EntryChecker checker(section, kSectionTableOffset + entry, path);
-    checker.check(places, load_le<std::uint32_t>(at + 36));
+    const EntryChecker checker(section, places.table + entry, path);
+    checker.check(places, table_end, load_le<std::uint32_t>(at + 36));
     checker.require(table.find(section.tag) == nullptr, 0, "the table names it twice");
     table.sections.push_back(std::move(section));
   }
   check_overlap(table.sections, path);
   if (const Section* section = table.find("HEAD")) check_head(file, *section, header_bytes);
   return table;
+}
+
+SectionTable read_section_table(const InputFile& file, const Header& header,
+                                ConstByteSpan header_bytes, std::uint64_t file_bytes) {
+  std::array<std::byte, kSectionTableHeadBytes> head;
+  file.read_exact(kSectionTableOffset, head);
+  if (head == std::array<std::byte, kSectionTableHeadBytes>{}) return {};
+  return read_section_table_at(file,
+                               {kSectionTableOffset, header.header_bytes,
+                                header.header_bytes + header.block_bytes, file_bytes},
+                               header_bytes);
 }
 
 std::vector<std::byte> serialize_section_table(const std::vector<Section>& sections) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Named sections beside the blocks (docs/format.md section 6).
 //
-//   table at 4096: "DTSX" | u32 version 1 | u32 count | u32 crc(head, this field 0, entries)
+//   table at 4096, in pixel files behind the payload (pixel_sections.h):
+//   "DTSX" | u32 version 1 | u32 count | u32 crc(head, this field 0, entries)
 //   entry (40 bytes): tag[4] | u32 flags | u64 offset | u64 stored | u64 raw | u32 crc | u32 0
 #pragma once
 
@@ -47,10 +48,22 @@ struct SectionTable {
   const Section* find(const std::string& tag) const;  // nullptr when absent
 };
 
-// Reads and checks the table of a JPEG-block file; an empty one when bytes 4096..4111
-// are zero. Checked: version, count, CRC, alignment, bounds (behind the table and below
-// header_bytes, or behind the payload), overlap, duplicates, sizes, required flags,
-// HEAD's CRC of the header. CorruptFile names the section.
+// Where a table lies and its sections may: behind the table and below `header_end`, or in
+// [payload_end, file_end) and behind the table.
+struct SectionPlaces {
+  std::uint64_t table;
+  std::uint64_t header_end;  // 0: only behind the payload
+  std::uint64_t payload_end;
+  std::uint64_t file_end;
+};
+
+// Reads and checks the table at places.table. Checked: version, count, CRC, alignment,
+// bounds, overlap, duplicates, sizes, required flags, HEAD's CRC of the header. CorruptFile
+// names the section.
+SectionTable read_section_table_at(const InputFile& file, const SectionPlaces& places,
+                                   ConstByteSpan header_bytes);
+
+// The table of a JPEG-block file; an empty one when bytes 4096..4111 are zero.
 SectionTable read_section_table(const InputFile& file, const Header& header,
                                 ConstByteSpan header_bytes, std::uint64_t file_bytes);
 

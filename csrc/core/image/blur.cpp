@@ -3,16 +3,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "base/error.h"
+#include "image/blur_kernels.h"
 
 namespace dts {
 namespace {
 
-void check(const ImageView& image, std::int64_t kernel, double sigma, std::int64_t size,
-           const char* axis) {
+void check(std::int64_t kernel, double sigma, std::int64_t size, const char* axis) {
   if (kernel < 1 || kernel % 2 == 0) {
     throw InvalidArgument(std::string("the blur's kernel ") + axis +
                           " must be odd and at least 1, not " + std::to_string(kernel));
@@ -21,7 +20,7 @@ void check(const ImageView& image, std::int64_t kernel, double sigma, std::int64
     throw InvalidArgument(std::string("the blur's sigma of the ") + axis +
                           " must be a positive finite number, not " + std::to_string(sigma));
   }
-  if (image.width > 0 && image.height > 0 && kernel / 2 >= size) {
+  if (size > 0 && kernel / 2 >= size) {
     throw InvalidArgument(std::string("a blur with a kernel ") + axis + " of " +
                           std::to_string(kernel) + " needs an image " + axis + " of at least " +
                           std::to_string(kernel / 2 + 1) + ", not " + std::to_string(size));
@@ -47,58 +46,67 @@ std::int64_t reflected(std::int64_t at, std::int64_t size) {
 }
 
 // The bytes as floats with `half` reflected pixels on either side.
-void widen_row(const std::uint8_t* row, std::int64_t width, std::int64_t channels,
-               std::int64_t half, float* out) {
-  for (std::int64_t x = -half; x < 0; ++x) {
-    for (std::int64_t c = 0; c < channels; ++c) *out++ = row[reflected(x, width) * channels + c];
-  }
-  for (std::int64_t i = 0; i < width * channels; ++i) *out++ = row[i];
-  for (std::int64_t x = width; x < width + half; ++x) {
-    for (std::int64_t c = 0; c < channels; ++c) *out++ = row[reflected(x, width) * channels + c];
+void widen_row(const BlurKernels& kernels, const std::uint8_t* row, std::int64_t width,
+               std::int64_t channels, std::int64_t half, float* out) {
+  float* const begin = out + half * channels;
+  float* const end = begin + width * channels;
+  kernels.widen(row, width * channels, begin);
+  for (std::int64_t x = 1; x <= half; ++x) {
+    std::copy_n(begin + x * channels, channels, begin - x * channels);
+    std::copy_n(end - (x + 1) * channels, channels, end + (x - 1) * channels);
   }
 }
+
+// The pieces of a scratch.
+struct Memory {
+  Memory(const ImageView& image, const std::array<std::int64_t, 2>& kernel, Scratch& scratch) {
+    const std::int64_t num_pointers = std::max(kernel[0], kernel[1]);
+    const std::int64_t count = image.width * image.channels;
+    const std::int64_t widened_count = count + (kernel[0] - 1) * image.channels;
+    const std::int64_t num_floats = kernel[0] + kernel[1] + widened_count + kernel[1] * count;
+    std::uint8_t* const memory =
+        scratch.get(static_cast<std::size_t>(num_pointers) * sizeof(const float*) +
+                    static_cast<std::size_t>(num_floats) * sizeof(float));
+    pointers = reinterpret_cast<const float**>(memory);
+    weights_x = reinterpret_cast<float*>(pointers + num_pointers);
+    weights_y = weights_x + kernel[0];
+    widened = weights_y + kernel[1];
+    rows = widened + widened_count;
+  }
+  const float** pointers;  // the rows of a sum
+  float* weights_x;
+  float* weights_y;
+  float* widened;  // a row of the image
+  float* rows;     // as many rows blurred along x as the kernel is high, in turn
+};
 
 }  // namespace
 
 void gaussian_blur(const ImageView& image, std::array<std::int64_t, 2> kernel,
                    std::array<double, 2> sigma, Scratch& scratch) {
-  check(image, kernel[0], sigma[0], image.width, "width");
-  check(image, kernel[1], sigma[1], image.height, "height");
+  check(kernel[0], sigma[0], image.width, "width");
+  check(kernel[1], sigma[1], image.height, "height");
   if (image.width <= 0 || image.height <= 0) return;
+  const BlurKernels& kernels = blur_kernels(best_simd_level());
   const std::int64_t half_x = kernel[0] / 2, half_y = kernel[1] / 2;
   const std::int64_t count = image.width * image.channels;
-  const std::int64_t wide = count + 2 * half_x * image.channels;
-  // Weights of both axes, one widened row, a sum, and as many blurred rows as the kernel is high.
-  const std::int64_t num_floats = kernel[0] + kernel[1] + wide + count + kernel[1] * count;
-  auto* weights_x =
-      reinterpret_cast<float*>(scratch.get(static_cast<std::size_t>(num_floats) * sizeof(float)));
-  float* const weights_y = weights_x + kernel[0];
-  float* const widened = weights_y + kernel[1];
-  float* const sums = widened + wide;
-  float* const rows = sums + count;
-  weights_of(kernel[0], sigma[0], weights_x);
-  weights_of(kernel[1], sigma[1], weights_y);
-  std::int64_t done = 0;  // rows of the image that are blurred along x
+  const Memory memory(image, kernel, scratch);
+  weights_of(kernel[0], sigma[0], memory.weights_x);
+  weights_of(kernel[1], sigma[1], memory.weights_y);
+  const auto row_of = [&](std::int64_t y) { return memory.rows + y % kernel[1] * count; };
+  std::int64_t done = 0;  // rows of the image that are blurred along x, before any is overwritten
   for (std::int64_t y = 0; y < image.height; ++y) {
     for (; done <= std::min(y + half_y, image.height - 1); ++done) {
-      widen_row(image.row(done), image.width, image.channels, half_x, widened);
-      float* const row = rows + done % kernel[1] * count;
-      std::fill(row, row + count, 0.0F);
+      widen_row(kernels, image.row(done), image.width, image.channels, half_x, memory.widened);
       for (std::int64_t k = 0; k < kernel[0]; ++k) {
-        const float* const from = widened + k * image.channels;
-        for (std::int64_t i = 0; i < count; ++i) row[i] += weights_x[k] * from[i];
+        memory.pointers[k] = memory.widened + k * image.channels;
       }
+      kernels.sum({memory.pointers, memory.weights_x, kernel[0], 0, count}, row_of(done));
     }
-    std::fill(sums, sums + count, 0.0F);
     for (std::int64_t k = 0; k < kernel[1]; ++k) {
-      const std::int64_t source = reflected(y - half_y + k, image.height);
-      const float* const row = rows + source % kernel[1] * count;
-      for (std::int64_t i = 0; i < count; ++i) sums[i] += weights_y[k] * row[i];
+      memory.pointers[k] = row_of(reflected(y - half_y + k, image.height));
     }
-    std::uint8_t* const out = image.row(y);
-    for (std::int64_t i = 0; i < count; ++i) {
-      out[i] = static_cast<std::uint8_t>(std::min(std::nearbyint(sums[i]), 255.0F));
-    }
+    kernels.sum_bytes({memory.pointers, memory.weights_y, kernel[1], 0, count}, image.row(y));
   }
 }
 

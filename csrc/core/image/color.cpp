@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstring>
 #include <string>
 
 #include "base/error.h"
@@ -65,6 +64,17 @@ float mean_gray(const ConstImageView& image) {
   });
   const auto num_pixels = static_cast<double>(image.width * image.height);
   return static_cast<float>(std::floor(static_cast<double>(sum) / num_pixels + 0.5));
+}
+
+void gray_row(const std::uint8_t* pixels, std::int64_t channels, std::int64_t count,
+              std::uint8_t* out, std::int64_t out_channels) {
+  if (channels == 3 && out_channels == 1) return kernels().to_gray(pixels, count, out);
+  if (channels < out_channels) {
+    for (std::int64_t i = 0; i < count; ++i, out += 3) std::fill_n(out, 3, pixels[i]);
+    return;
+  }
+  std::copy_n(pixels, count * channels, out);
+  if (channels == 3) kernels().blend_gray(out, count, 0.0F);  // nothing but gray
 }
 
 // The table that spreads the values of a channel over 0..255; unchanged where it has one only.
@@ -128,19 +138,12 @@ void to_grayscale(const ConstImageView& image, const ImageView& out) {
                           std::to_string(image.height) + ", not " + std::to_string(out.width) +
                           "x" + std::to_string(out.height));
   }
-  for (std::int64_t y = 0; y < image.height; ++y) {
-    std::uint8_t* const row = out.row(y);
-    if (image.channels == 3) {
-      kernels().to_gray(image.row(y), image.width, row);
-    } else {
-      std::memcpy(row, image.row(y), static_cast<std::size_t>(image.width));
-    }
-    if (out.channels == 1) continue;
-    // From the last pixel on, so that no gray is overwritten before it is read.
-    for (std::int64_t x = image.width - 1; x >= 0; --x) {
-      const std::uint8_t gray = row[x];
-      for (int c = 0; c < 3; ++c) row[3 * x + c] = gray;
-    }
+  const bool is_one_row =
+      image.stride == image.width * image.channels && out.stride == out.width * out.channels;
+  const std::int64_t num_rows = is_one_row ? 1 : image.height;
+  const std::int64_t count = is_one_row ? image.width * image.height : image.width;
+  for (std::int64_t y = 0; y < num_rows; ++y) {
+    gray_row(image.row(y), image.channels, count, out.row(y), out.channels);
   }
 }
 

@@ -34,8 +34,9 @@ std::int64_t sum_gray(const std::uint8_t* pixels, std::int64_t count) {
   return sum;
 }
 
-// 0..255 around the circle. Pillow divides in float32, adds whole sixths in float32 and goes
-// on in double; where the true value is a whole number it may come out one lower.
+// 0..255 around the circle. Pillow divides in float32, adds whole sixths in float32 and turns
+// sixths into bytes in double with more roundings; float32 gives the same byte for all
+// colours. (Where the true value is a whole number, both may come out one lower.)
 int hue_of(int red, int green, int blue, int most, int range) {
   const auto part = [range](int distance) {
     return static_cast<float>(distance) / static_cast<float>(range);
@@ -48,9 +49,8 @@ int hue_of(int red, int green, int blue, int most, int range) {
   } else {
     sixths = green >= red ? 3.0F + part(most - green) : 5.0F - part(most - red);
   }
-  double turn = static_cast<double>(sixths) / 6.0 + 1.0;
-  if (turn >= 1.0) turn -= 1.0;
-  return static_cast<int>(static_cast<double>(static_cast<float>(turn)) * 255.0);
+  const float turn = (sixths < 0 ? 1.0F : 0.0F) + sixths / 6.0F;
+  return static_cast<int>(turn * 255.0F);
 }
 
 // value * (1 - saturation / 255 * part / 255) to the nearest; the odd divisor leaves no ties.
@@ -100,6 +100,8 @@ const ColorKernels& color_kernels_generic() {
   return kernels;
 }
 
-const ColorKernels& color_kernels(SimdLevel) { return color_kernels_generic(); }
+const ColorKernels& color_kernels(SimdLevel level) {
+  return level == SimdLevel::kGeneric ? color_kernels_generic() : color_kernels_avx2();
+}
 
 }  // namespace dts

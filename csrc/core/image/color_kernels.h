@@ -34,5 +34,6 @@ struct ColorKernels {
 
 const ColorKernels& color_kernels(SimdLevel level);
 const ColorKernels& color_kernels_generic();
+const ColorKernels& color_kernels_avx2();  // the generic ones off x86-64
 
 }  // namespace dts

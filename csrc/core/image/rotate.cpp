@@ -8,15 +8,10 @@
 #include <string>
 
 #include "base/error.h"
+#include "image/rotate_kernels.h"
 
 namespace dts {
 namespace {
-
-// Where an output position comes from: x = xx * px + xy * py + x0, y alike.
-struct Affine {
-  double xx, xy, x0;
-  double yx, yy, y0;
-};
 
 // `value` in [-1, 1] to 15 decimals, halves of the exact value to even, as Python's round
 // does. 10^15 and the whole number before it are exact in double, so the quotient is the
@@ -152,33 +147,9 @@ bool fits_fixed(const Affine& affine, const ImageView& out) {
 
 template <int kChannels>
 void bilinear(const ConstImageView& image, const Affine& affine, const ImageView& out) {
-  const auto width = static_cast<double>(image.width), height = static_cast<double>(image.height);
-  for (std::int64_t y = 0; y < out.height; ++y) {
-    const double py = static_cast<double>(y) + 0.5;
-    std::uint8_t* to = out.row(y);
-    for (std::int64_t x = 0; x < out.width; ++x, to += kChannels) {
-      const double px = static_cast<double>(x) + 0.5;
-      double at_x = affine.xx * px + affine.xy * py + affine.x0;
-      double at_y = affine.yx * px + affine.yy * py + affine.y0;
-      if (!(at_x >= 0 && at_x < width && at_y >= 0 && at_y < height)) continue;
-      at_x -= 0.5;
-      at_y -= 0.5;
-      const auto left = static_cast<std::int64_t>(std::floor(at_x));
-      const auto top = static_cast<std::int64_t>(std::floor(at_y));
-      const double along = at_x - static_cast<double>(left);
-      const double down = at_y - static_cast<double>(top);
-      // Beyond the border its pixels go on.
-      const std::uint8_t* const upper = image.row(std::max<std::int64_t>(top, 0));
-      const std::uint8_t* const lower = image.row(std::min(top + 1, image.height - 1));
-      const std::int64_t x0 = std::max<std::int64_t>(left, 0) * kChannels;
-      const std::int64_t x1 = std::min(left + 1, image.width - 1) * kChannels;
-      for (int c = 0; c < kChannels; ++c) {
-        const double a = upper[x0 + c] + (upper[x1 + c] - upper[x0 + c]) * along;
-        const double b = lower[x0 + c] + (lower[x1 + c] - lower[x0 + c]) * along;
-        to[c] = static_cast<std::uint8_t>(a + (b - a) * down);
-      }
-    }
-  }
+  const RotateKernels& kernels = rotate_kernels(best_simd_level());
+  const auto row = kChannels == 3 ? kernels.bilinear_rgb : kernels.bilinear_gray;
+  for (std::int64_t y = 0; y < out.height; ++y) row(image, affine, y, out);
 }
 
 void fill_with(std::span<const std::uint8_t> fill, const ImageView& out) {

@@ -89,7 +89,7 @@ void BlockFeeder::State::run(int number) {
     ReadTask task;
     if (is_running && units.claim(number, task)) {
       run_task(task, reader, lock);
-    } else if (is_running && may_keep) {
+    } else if (is_running && may_keep && units.has_begun()) {  // the first unit goes first
       reading(lock, reader, [&] { reader.keep_next(); });
     } else {
       work.wait(lock);

@@ -75,6 +75,7 @@ class FeederUnits {
   // True: its memory became free. InvalidArgument: more than it has.
   bool release(std::int64_t number, std::int64_t count);
   std::int64_t num_waiting() const { return num_waiting_; }
+  bool has_begun() const { return num_block_units_ + num_single_units_ > 0; }
   // Forgets the stream; memory of single units is kept for the next one.
   void reset();
 

@@ -9,7 +9,10 @@
 // alone, so batches don't depend on the number of threads. With 0 workers next() does the work.
 // Threads wait on condition variables; nothing polls and nothing is allocated per sample.
 //
-// One thread calls start, append, finish, next, take_foreign, stop (the consumer).
+// One thread calls start, append, finish, next, take_foreign, stop (the consumer). stats,
+// num_units_waiting and the rest may be called from any.
+// A loader belongs to the process that made it: in a forked child, which has none of its
+// threads, every call but num_threads throws InvalidArgument and the destructor does nothing.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "jpeg/decode.h"
 #include "pipeline/block_feeder.h"
 #include "pipeline/sample_plan.h"
 #include "pipeline/sample_source.h"
@@ -25,7 +29,7 @@
 namespace dts {
 
 struct LoaderOptions {
-  int num_workers = 1;      // 0: the thread that calls next()
+  int num_workers = 1;       // 0: the thread that calls next()
   int prefetch_batches = 2;  // batches in work or ready beside the one delivered, >= 1
   bool reproducible = true;
   bool pin_threads = false;  // bind each worker to one of the process's allowed CPUs
@@ -40,7 +44,7 @@ struct ForeignSample {
   std::int64_t index = 0;  // for its random choices
   std::int64_t occurrence = 0;
   DecodeStatus status = DecodeStatus::kNotJpeg;
-  bool is_missing = false;         // no bytes: the file could not be read
+  bool is_missing = false;  // no bytes: the file could not be read
   std::vector<std::byte> bytes;
 };
 
@@ -48,6 +52,7 @@ struct Batch {
   std::int64_t number = 0;
   std::int64_t size = 0;
   std::shared_ptr<Zone> zone;
+  std::shared_ptr<const SamplePlan> plan;  // by which it was made
   std::vector<std::int64_t> foreign_slots;  // their images hold anything
 };
 
@@ -60,7 +65,7 @@ struct LoaderStats {
   std::int64_t work_ns = 0;           // workers: decoding and after
   std::int64_t wait_for_data_ns = 0;  // workers: bytes not yet in memory
   std::int64_t wait_for_room_ns = 0;  // workers: no zone open, the consumer is behind
-  std::int64_t consumer_wait_ns = 0;  // next() without a batch to give
+  std::int64_t consumer_wait_ns = 0;  // next() without a batch to give and not working itself
   FeederStats feeder;
 };
 
@@ -68,22 +73,27 @@ class Loader {
  public:
   Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const SamplePlan> plan,
          const LoaderOptions& options);
-  ~Loader();  // stops and joins all threads; in a forked child does nothing
+  ~Loader();  // stops and joins all threads
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Ends the present stream and begins another. The plan may be another one.
+  // Ends the present stream and begins another. The plan may be another one; null: the one
+  // before. InvalidArgument: the feeder's buffers are in use.
   void start(std::shared_ptr<const SamplePlan> plan, std::uint64_t seed, std::uint32_t epoch);
-  // Units and batches cut the same stream in two ways; their samples add up to the same
-  // number. occurrences: one per sample of the units, or empty (all 0).
+  // Units and batches cut the same stream in two ways; either may be ahead of the other
+  // until finish(). occurrences: one per sample of the units, or empty (all 0).
+  // InvalidArgument, OutOfRange: the arguments can't be used, and the stream can't go on.
   void append(std::vector<ReadUnit> units, std::span<const std::int64_t> occurrences,
               std::span<const std::int64_t> batch_sizes);
-  void finish();  // nothing more will be appended
+  // Nothing more will be appended. InvalidArgument: units and batches hold different numbers
+  // of samples.
+  void finish();
   std::int64_t num_units_waiting() const;
 
-  // The next batch in order. Waits at most timeout_ms; throws what its samples' reading
-  // threw (the stream is over then). kEnd: all appended batches were delivered and finish()
-  // was called; without finish() kTimeout.
+  // The next batch in order. Waits at most timeout_ms (without workers: works as long, at
+  // least one sample). kEnd: all batches were delivered and finish() was called; without
+  // finish() kTimeout. Throws what its samples' reading threw: the stream is over then, and
+  // further calls throw the same; start() begins another.
   NextState next(std::int64_t timeout_ms, Batch& batch);
   // Samples for Python found since the last call, in batches delivered or in work.
   std::vector<ForeignSample> take_foreign();
@@ -92,6 +102,9 @@ class Loader {
 
   LoaderStats stats() const;  // since construction
   int num_threads() const;    // workers and readers
+  // How often workers woke from waiting for samples or for room.
+  std::int64_t num_wakeups() const;
+  const TransferStation& station() const;
 
  private:
   struct State;

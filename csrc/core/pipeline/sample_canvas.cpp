@@ -36,11 +36,10 @@ DecodeStatus SampleCanvas::refuse(const std::string& reason) {
   return DecodeStatus::kUnsupported;
 }
 
-DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels) {
+DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels, bool keep_gray) {
   error_.clear();
   pixels_ = {};
   slot_ = -1;
-  channels_ = 3;
   is_encoded_ = true;
   const DecodeStatus status = decoder_.open(encoded);
   if (status != DecodeStatus::kOk) {
@@ -48,6 +47,7 @@ DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels) 
     return status;
   }
   const JpegFrame& frame = decoder_.frame();
+  channels_ = keep_gray && frame.is_gray ? 1 : 3;
   geometry_ = FusedGeometry({frame.height, frame.width});
   if (max_pixels > 0 && frame.width * frame.height > max_pixels) {
     return refuse("the image has " + size_text({frame.height, frame.width}) +
@@ -173,7 +173,7 @@ DecodeStatus SampleCanvas::read(const Box& box, ConstImageView* part) {
     *part = part_of(pixels_, box);
     return DecodeStatus::kOk;
   }
-  const DecodeStatus status = decoder_.decode(box, false, part);
+  const DecodeStatus status = decoder_.decode(box, channels_ == 1, part);
   if (status != DecodeStatus::kOk) error_ = decoder_.error();
   is_encoded_ = false;
   return status;

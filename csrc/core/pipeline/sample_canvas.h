@@ -28,8 +28,8 @@ class SampleCanvas {
   explicit SampleCanvas(PassOrder pass_order);
 
   // Reads the header; kUnsupported where the image has more than max_pixels (0: any
-  // number). RGB from here on.
-  DecodeStatus open(ConstByteSpan encoded, std::int64_t max_pixels);
+  // number). RGB from here on, but one channel where `keep_gray` and the image is gray.
+  DecodeStatus open(ConstByteSpan encoded, std::int64_t max_pixels, bool keep_gray = false);
   // kUnsupported: an image without pixels.
   DecodeStatus open(const ConstImageView& pixels);
 

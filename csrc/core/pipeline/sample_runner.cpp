@@ -23,11 +23,41 @@ bool has_pixels(const std::array<std::int64_t, 4>& padding) {
   return std::any_of(padding.begin(), padding.end(), [](std::int64_t side) { return side != 0; });
 }
 
+bool has_colours(const std::vector<std::uint8_t>& fill) {
+  return std::any_of(fill.begin(), fill.end(), [&](std::uint8_t v) { return v != fill.front(); });
+}
+
+// Whether one channel of a gray image is enough: all that is done before it becomes gray by
+// the plan does the same to three equal channels.
+bool can_keep_gray(const SamplePlan& plan) {
+  for (const Step& step : plan.steps) {
+    switch (step.kind) {
+      case StepKind::kGrayscale:
+        return true;
+      case StepKind::kResizedCrop:
+      case StepKind::kResize:
+      case StepKind::kCenterCrop:
+      case StepKind::kRandomCrop:
+      case StepKind::kPad:
+      case StepKind::kHorizontalFlip:
+      case StepKind::kVerticalFlip:
+        if (has_colours(step.fill)) return false;
+        break;
+      default:
+        return false;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 struct SampleRunner::State {
   explicit State(std::shared_ptr<const SamplePlan> shared_plan)
-      : plan(std::move(shared_plan)), canvas(plan->pass_order), normalize(plan->tail) {}
+      : plan(std::move(shared_plan)),
+        keep_gray(can_keep_gray(*plan)),
+        canvas(plan->pass_order),
+        normalize(plan->tail) {}
 
   DecodeStatus run_steps(const ChoiceKey& sample_key, void* out);
   DecodeStatus apply(const Step& step, const ChoiceKey& key);
@@ -40,6 +70,7 @@ struct SampleRunner::State {
   DecodeStatus blur(const Step& step, const ChoiceKey& key);
 
   std::shared_ptr<const SamplePlan> plan;
+  bool keep_gray;
   SampleCanvas canvas;
   FusedNormalize normalize;
 };
@@ -235,7 +266,7 @@ SampleRunner::~SampleRunner() = default;
 DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key, void* out) {
   SampleCanvas& canvas = state_->canvas;
   try {
-    const DecodeStatus status = canvas.open(encoded, state_->plan->max_pixels);
+    const DecodeStatus status = canvas.open(encoded, state_->plan->max_pixels, state_->keep_gray);
     return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
   } catch (const InvalidArgument& error) {
     // An operation that can't be done to an image of this size.

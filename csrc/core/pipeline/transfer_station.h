@@ -5,7 +5,8 @@
 //
 // and is used again only when nobody holds it any more: tensors made of it keep it. The
 // station outlives its zones' holders (shared ownership), and keeps a few free zones.
-// Thread-safe.
+// Thread-safe. In a forked child a zone that is let go of is simply freed there: the
+// station's lock may be held by a thread that does not exist in the child.
 #pragma once
 
 #include <cstddef>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/process.h"
 
 namespace dts {
 
@@ -24,6 +26,7 @@ struct ZoneLayout {
   std::int64_t image_bytes = 0;
   std::size_t images_offset() const;
   std::size_t total_bytes() const;
+  bool operator==(const ZoneLayout&) const = default;
 };
 
 class Zone {
@@ -32,11 +35,14 @@ class Zone {
   std::int64_t* indices() const;
   std::byte* images() const;
   std::int64_t batch_size() const { return layout_.batch_size; }
-  // InvalidArgument-free check for tests: the guard behind the images is untouched.
+  std::int64_t image_bytes() const { return layout_.image_bytes; }
+  // Whether the guard behind the images is as it was.
   bool guard_is_whole() const;
 
  private:
   friend class TransferStation;
+  void write_guard() const;
+
   ZoneLayout layout_;
   std::byte* memory_ = nullptr;
   std::size_t capacity_ = 0;
@@ -47,27 +53,35 @@ class TransferStation : public std::enable_shared_from_this<TransferStation> {
   // `max_free`: free zones kept; further ones are given back to the system.
   static std::shared_ptr<TransferStation> make(int max_free = 3);
   ~TransferStation();
+  TransferStation(const TransferStation&) = delete;
+  TransferStation& operator=(const TransferStation&) = delete;
 
-  // A zone for one batch, a free one where one is large enough. It returns to the station
-  // when the last copy of the pointer is gone, from whichever thread, also after the
-  // station's maker let go of it.
+  // A zone for one batch, a free one where one is large enough (its old content is still in
+  // it). It returns to the station when the last copy of the pointer is gone, from whichever
+  // thread, also after the station's maker let go of it. InvalidArgument: a batch whose
+  // bytes can't be counted.
   std::shared_ptr<Zone> acquire(const ZoneLayout& layout);
   // Called (from any thread, holding no lock of the station) when a zone has become free;
-  // null: nobody.
+  // null: nobody. What it throws is lost.
   void on_free(std::function<void()> callback);
+  // Gives the free zones back to the system.
+  void trim();
 
   int num_free() const;
   int num_held() const;
-  std::size_t held_bytes() const;
+  std::size_t held_bytes() const;  // of all zones, free ones too
 
  private:
   TransferStation() = default;
-  void give_back(Zone zone);
+  void give_back(const Zone& zone) noexcept;
+  void free_memory(const Zone& zone) noexcept;
+  Zone take_or_make(const ZoneLayout& layout);
 
   mutable std::mutex mutex_;
   std::vector<Zone> free_;
-  std::function<void()> on_free_;
-  int max_free_ = 3;
+  std::shared_ptr<const std::function<void()>> on_free_;
+  std::size_t max_free_ = 3;
+  const ProcessMark home_;
   int num_held_ = 0;
   std::size_t held_bytes_ = 0;
 };

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/loader_shared.h"
+
+#include <algorithm>
+#include <chrono>
+#include <new>
+#include <utility>
+
+namespace dts {
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+LoaderShared::LoaderShared(std::shared_ptr<const SampleSource> source_,
+                           const LoaderOptions& options_)
+    : source(std::move(source_)),
+      options(options_),
+      station(TransferStation::make(options_.prefetch_batches + 1)),
+      feeder(source, options_.feeder),
+      counters(static_cast<std::size_t>(std::max(1, options_.num_workers))) {}
+
+void LoaderShared::open_ahead(bool for_next) {
+  if (!stream) return;
+  while (stream->num_opened() - stream->num_delivered() < options.prefetch_batches) {
+    const StreamBatch* const next = stream->next_unopened();
+    if (next == nullptr || next->number >= stream->failed_batch()) break;
+    const bool is_first = stream->num_delivered() == 0;
+    if (!for_next && !is_first && station->num_held() > options.prefetch_batches) break;
+    try {
+      stream->open_next(station->acquire({next->size, stream->plan()->image_bytes()}));
+    } catch (const std::bad_alloc&) {
+      // Without room to read ahead there may still be room for one batch after the other.
+      if (for_next && next == stream->front()) throw;
+      break;
+    }
+    work_ready.notify_all();
+  }
+}
+
+void LoaderShared::on_zone_free() {
+  const std::lock_guard lock(mutex);
+  open_ahead(false);
+}
+
+void LoaderShared::fail(Stream& of, std::int64_t batch, std::exception_ptr error) {
+  of.fail(batch, std::move(error));
+  work_ready.notify_all();
+  batch_ready.notify_all();
+}
+
+}  // namespace dts

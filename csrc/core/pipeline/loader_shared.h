@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the parts of one loader share: the thread that consumes, the workers, and whoever
+// lets go of a delivered batch. Everything is guarded by `mutex` but the counters and what
+// never changes. Lock order: this mutex, then the feeder's or the station's.
+//
+// stop() in steps: is_stopped is set; workers finish the sample in hand and leave the state
+// "working" (only there may they touch views of the feeder or a zone); the feeder is
+// stopped, which wakes those that wait for it; all leave the stream.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "base/process.h"
+#include "pipeline/block_feeder.h"
+#include "pipeline/loader.h"
+#include "pipeline/sample_source.h"
+#include "pipeline/stream.h"
+#include "pipeline/transfer_station.h"
+
+namespace dts {
+
+// Written by one worker, read by anyone.
+struct alignas(64) WorkerCounters {
+  std::atomic<std::int64_t> num_samples{0};
+  std::atomic<std::int64_t> work_ns{0};
+  std::atomic<std::int64_t> wait_for_data_ns{0};
+  std::atomic<std::int64_t> wait_for_room_ns{0};
+  std::atomic<std::int64_t> num_wakeups{0};
+
+  static void add(std::atomic<std::int64_t>& counter, std::int64_t value) {
+    counter.store(counter.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
+  }
+};
+
+std::int64_t steady_ns();
+
+struct LoaderShared {
+  LoaderShared(std::shared_ptr<const SampleSource> source, const LoaderOptions& options);
+
+  const std::shared_ptr<const SampleSource> source;
+  const LoaderOptions options;
+  const ProcessMark home;
+  const std::shared_ptr<TransferStation> station;
+  BlockFeeder feeder;
+  std::vector<WorkerCounters> counters;  // one per worker; one for next() without workers
+
+  mutable std::mutex mutex;
+  std::condition_variable work_ready;    // workers: a stream, samples, a zone, the end
+  std::condition_variable batch_ready;   // the consumer
+  std::condition_variable workers_left;  // stop()
+
+  std::shared_ptr<Stream> stream;  // null: none
+  bool is_closing = false;         // threads are to end
+  int num_in_stream = 0;           // workers that hold the stream
+  int num_working = 0;             // of these, those inside of a sample or between two
+  std::vector<ForeignSample> foreign;
+  std::int64_t num_batches = 0;
+  std::int64_t num_foreign = 0;
+  std::int64_t consumer_wait_ns = 0;
+
+  // With the mutex held. Opens batches as far as the rules allow: as many as
+  // options.prefetch_batches beside those delivered; where the consumer keeps more than one
+  // delivered batch only `for_next`, so that one who keeps all of them still gets the next.
+  void open_ahead(bool for_next);
+  // The station's listener.
+  void on_zone_free();
+  // With the mutex held: from this batch on nothing comes but the error.
+  void fail(Stream& of, std::int64_t batch, std::exception_ptr error);
+};
+
+}  // namespace dts

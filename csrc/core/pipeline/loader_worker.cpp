@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/loader_worker.h"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace dts {
+namespace {
+
+// One very large image must not fix a thread's memory for ever. Looked at once a batch:
+// where large images are the rule, getting the memory back costs little beside them.
+constexpr std::size_t kShrinkAboveBytes = std::size_t{16} << 20;
+constexpr std::size_t kKeepBytes = std::size_t{4} << 20;
+
+}  // namespace
+
+void LoaderWorker::begin(Stream& stream) {
+  position_ = first_;
+  if (plan_ != stream.plan()) {
+    runner_.reset();
+    runner_ = std::make_unique<SampleRunner>(stream.plan());
+    plan_ = stream.plan();
+  }
+}
+
+void LoaderWorker::take_next(Stream& stream) {
+  if (stride_ == 0) {
+    position_ = stream.next_position.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    position_ += stride_;
+  }
+}
+
+void LoaderWorker::run(Stream& stream) noexcept {
+  try {
+    begin(stream);
+    if (stride_ == 0) take_next(stream);
+    while (move_to(stream, position_)) {
+      run_sample(stream, position_);
+      take_next(stream);
+    }
+  } catch (...) {
+    fail(stream);
+  }
+  leave(stream);
+}
+
+void LoaderWorker::run_until(Stream& stream, std::int64_t end, std::int64_t deadline_ns) noexcept {
+  deadline_ns_ = deadline_ns;
+  try {
+    do {
+      if (!move_to(stream, position_)) break;
+      run_sample(stream, position_);
+      ++position_;
+    } while (position_ < end && steady_ns() < deadline_ns);
+  } catch (...) {
+    fail(stream);
+  }
+  leave(stream);
+}
+
+bool LoaderWorker::move_to(Stream& stream, std::int64_t position) {
+  if (stream.is_stopped.load(std::memory_order_relaxed)) return false;
+  const bool leaves_unit = !unit_ || position >= unit_->end();
+  const bool leaves_batch = !batch_ || position >= batch_->end();
+  if (!leaves_unit && !leaves_batch) return true;
+
+  if (leaves_unit) leave_unit();
+  if (leaves_batch && runner_->held_bytes() > kShrinkAboveBytes) runner_->shrink(kKeepBytes);
+  const std::int64_t now = steady_ns();
+  if (is_working_) WorkerCounters::add(counters_.work_ns, now - work_began_ns_);
+  work_began_ns_ = now;
+
+  std::unique_lock lock(shared_.mutex);
+  settle(stream, leaves_unit, leaves_batch);
+  if (!wait_for_places(stream, position, lock)) return false;
+  if (leaves_unit && !wait_for_unit(stream, lock)) return false;
+  if (stream.is_stopped.load(std::memory_order_relaxed)) return false;
+  zone_ = batch_->zone.get();
+  if (!is_working_) {
+    is_working_ = true;
+    ++shared_.num_working;
+  }
+  return true;
+}
+
+// Until the position's unit and batch are known and the batch is open.
+bool LoaderWorker::wait_for_places(Stream& stream, std::int64_t position,
+                                   std::unique_lock<std::mutex>& lock) {
+  bool has_waited = false;
+  for (;;) {
+    if (stream.is_over_from(position)) return false;
+    if (!unit_) unit_ = stream.unit_at(position);
+    if (!batch_) batch_ = stream.batch_at(position);
+    if (unit_ && batch_ && batch_->zone) break;
+    pause();
+    shared_.work_ready.wait(lock);
+    WorkerCounters::add(counters_.num_wakeups, 1);
+    has_waited = true;
+  }
+  if (has_waited) {
+    const std::int64_t now = steady_ns();
+    WorkerCounters::add(counters_.wait_for_room_ns, now - work_began_ns_);
+    work_began_ns_ = now;
+  }
+  return true;
+}
+
+// Until the unit's bytes are in memory. The wait is the feeder's, without the mutex.
+bool LoaderWorker::wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock) {
+  pause();
+  lock.unlock();
+  if (is_in_time(unit_->number)) views_ = shared_.feeder.wait(unit_->number);
+  lock.lock();
+  const std::int64_t now = steady_ns();
+  WorkerCounters::add(counters_.wait_for_data_ns, now - work_began_ns_);
+  work_began_ns_ = now;
+  // Another worker may have failed meanwhile, in an earlier batch.
+  return !views_.empty() && batch_->number < stream.failed_batch();
+}
+
+// Whether the unit comes before the deadline. Looks again and again, for a thread that has
+// to go back to Python for signals; threads of the pool wait on the feeder's condition.
+bool LoaderWorker::is_in_time(std::int64_t unit) const {
+  auto pause = std::chrono::microseconds(50);
+  while (deadline_ns_ >= 0 && !shared_.feeder.is_ready(unit)) {
+    if (steady_ns() >= deadline_ns_) return false;
+    std::this_thread::sleep_for(pause);
+    pause = std::min(2 * pause, std::chrono::microseconds(3000));
+  }
+  return true;
+}
+
+void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
+  const auto place = static_cast<std::size_t>(position - unit_->begin);
+  const std::int64_t slot = position - batch_->begin;
+  const std::int64_t sample = unit_->samples[place];
+  const std::int64_t occurrence = unit_->occurrences.empty() ? 0 : unit_->occurrences[place];
+  const std::int64_t index = shared_.source->choice_index(sample);
+  zone_->labels()[slot] = shared_.source->label(sample);
+  zone_->indices()[slot] = index;
+
+  ChoiceKey key;
+  key.seed = stream.seed();
+  key.epoch = stream.epoch();
+  key.index = static_cast<std::uint64_t>(index);
+  key.occurrence = static_cast<std::uint32_t>(occurrence & 0xFFFF);
+  std::byte* const out = zone_->images() + slot * zone_->image_bytes();
+  const SampleView& view = views_[place];
+  DecodeStatus status = DecodeStatus::kNotJpeg;
+  if (view.height > 0) {
+    const ConstImageView pixels{reinterpret_cast<const std::uint8_t*>(view.bytes.data()),
+                                view.height, view.width, view.channels, view.width * view.channels};
+    status = runner_->run(pixels, key, out);
+  } else if (!view.is_missing) {
+    status = runner_->run(view.bytes, key, out);
+  }
+  if (status != DecodeStatus::kOk) {
+    ForeignSample foreign;
+    foreign.batch = batch_->number;
+    foreign.slot = slot;
+    foreign.sample = sample;
+    foreign.index = index;
+    foreign.occurrence = occurrence;
+    foreign.status = status;
+    foreign.is_missing = view.is_missing;
+    add_foreign(std::move(foreign), view);
+  }
+  ++done_in_unit_;
+  ++done_in_batch_;
+}
+
+void LoaderWorker::add_foreign(ForeignSample foreign, const SampleView& view) {
+  if (!foreign.is_missing) foreign.bytes.assign(view.bytes.begin(), view.bytes.end());
+  const std::lock_guard lock(shared_.mutex);
+  batch_->foreign_slots.push_back(foreign.slot);
+  shared_.foreign.push_back(std::move(foreign));
+  ++shared_.num_foreign;
+}
+
+// Tells the feeder what is done in the unit; its views may be gone after this.
+void LoaderWorker::leave_unit() {
+  if (unit_ && done_in_unit_ > 0) shared_.feeder.release(unit_->number, done_in_unit_);
+  views_ = {};
+}
+
+// With the mutex held: hands in what was done since the last time.
+void LoaderWorker::settle(Stream& stream, bool leaves_unit, bool leaves_batch) {
+  if (leaves_unit && unit_) {
+    stream.finish_in_unit(*unit_, std::exchange(done_in_unit_, 0));
+    unit_.reset();
+  }
+  if (leaves_batch && batch_) {
+    const std::int64_t count = std::exchange(done_in_batch_, 0);
+    WorkerCounters::add(counters_.num_samples, count);
+    if (count > 0 && stream.finish_in_batch(*batch_, count) &&
+        batch_->number == stream.num_delivered()) {
+      shared_.batch_ready.notify_all();
+    }
+    zone_ = nullptr;
+    batch_.reset();
+  }
+}
+
+// The end of the stream for this worker, or of one visit of the thread that calls next().
+void LoaderWorker::leave(Stream& stream) noexcept {
+  try {
+    leave_unit();
+  } catch (...) {
+    fail(stream);
+  }
+  const std::int64_t now = steady_ns();
+  const std::lock_guard lock(shared_.mutex);
+  if (is_working_) WorkerCounters::add(counters_.work_ns, now - work_began_ns_);
+  settle(stream, true, true);
+  pause();
+}
+
+void LoaderWorker::fail(Stream& stream) noexcept {
+  const std::exception_ptr error = std::current_exception();
+  const std::lock_guard lock(shared_.mutex);
+  shared_.fail(stream, batch_ ? batch_->number : stream.num_delivered(), error);
+}
+
+void LoaderWorker::pause() {
+  if (!is_working_) return;
+  is_working_ = false;
+  if (--shared_.num_working == 0) shared_.workers_left.notify_all();
+}
+
+}  // namespace dts

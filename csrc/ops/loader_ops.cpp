@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The native loader behind handles: streams of samples in, batches out. All ops here are
+// stateful. Images, labels and indices of a batch are views of one zone, which they keep
+// from being used again.
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "ops/guard.h"
+#include "ops/handles.h"
+#include "ops/source_table.h"
+#include "ops/tensors.h"
+#include "pipeline/loader.h"
+
+namespace dts::ops {
+namespace {
+
+// To the end of the process: its threads may run until then.
+HandleTable<Loader>& loaders() {
+  static auto* const table = new HandleTable<Loader>("loader");
+  return *table;
+}
+
+std::shared_ptr<const SamplePlan> plan_of(const std::string& text) {
+  return std::make_shared<const SamplePlan>(parse_plan(text));
+}
+
+int checked_int(std::int64_t value, const char* name) {
+  if (value < 0 || value > 1 << 20) {
+    throw InvalidArgument(std::string(name) + " is " + std::to_string(value) + ", expected 0 to " +
+                          std::to_string(1 << 20));
+  }
+  return static_cast<int>(value);
+}
+
+std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
+                         std::int64_t prefetch_batches, bool reproducible, bool pin_threads,
+                         std::int64_t reader_threads, bool check_blocks, std::int64_t buffers) {
+  return guarded([&] {
+    LoaderOptions options;
+    options.num_workers = checked_int(num_workers, "num_workers");
+    options.prefetch_batches = checked_int(prefetch_batches, "prefetch_batches");
+    options.reproducible = reproducible;
+    options.pin_threads = pin_threads;
+    options.feeder.reader_threads = checked_int(reader_threads, "reader_threads");
+    options.feeder.check_blocks = check_blocks;
+    if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
+    return loaders().add(std::make_shared<Loader>(sources().get(source), plan_of(plan), options));
+  });
+}
+
+void loader_start(std::int64_t loader, std::string plan, std::int64_t seed, std::int64_t epoch) {
+  guarded([&] {
+    if (epoch < 0 || epoch >= std::int64_t{1} << 32) {
+      throw InvalidArgument("epoch is " + std::to_string(epoch) + ", expected 0 to 2^32 - 1");
+    }
+    loaders().get(loader)->start(plan.empty() ? nullptr : plan_of(plan),
+                                 static_cast<std::uint64_t>(seed),
+                                 static_cast<std::uint32_t>(epoch));
+  });
+}
+
+// The next `count` numbers of `all`, whose first unused one is `at`.
+std::span<const std::int64_t> take(std::span<const std::int64_t> all, std::size_t& at,
+                                   std::int64_t count, const char* what) {
+  if (count < 0 || static_cast<std::uint64_t>(count) > all.size() - at) {
+    throw InvalidArgument("the units ask for " + std::to_string(count) + " " + what + " where " +
+                          std::to_string(all.size() - at) + " are left");
+  }
+  at += static_cast<std::size_t>(count);
+  return all.subspan(at - static_cast<std::size_t>(count), static_cast<std::size_t>(count));
+}
+
+void loader_append(std::int64_t loader, Tensor samples, Tensor occurrences, Tensor batch_sizes,
+                   Tensor unit_sizes, Tensor unit_num_blocks, Tensor blocks) {
+  guarded([&] {
+    const auto ids = int64_view(samples, "samples");
+    const auto sizes = int64_view(unit_sizes, "unit_sizes");
+    const auto num_blocks = int64_view(unit_num_blocks, "unit_num_blocks");
+    const auto block_ids = int64_view(blocks, "blocks");
+    check_same_length(sizes.size(), "unit_sizes", num_blocks.size(), "unit_num_blocks");
+    std::vector<ReadUnit> units(sizes.size());
+    std::size_t sample = 0;
+    std::size_t block = 0;
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      const auto own = take(ids, sample, sizes[i], "samples");
+      const auto own_blocks = take(block_ids, block, num_blocks[i], "blocks");
+      units[i].samples.assign(own.begin(), own.end());
+      units[i].blocks.assign(own_blocks.begin(), own_blocks.end());
+    }
+    check_same_length(sample, "the units", ids.size(), "samples");
+    check_same_length(block, "the units' blocks", block_ids.size(), "blocks");
+    loaders().get(loader)->append(std::move(units), int64_view(occurrences, "occurrences"),
+                                  int64_view(batch_sizes, "batch_sizes"));
+  });
+}
+
+void loader_finish(std::int64_t loader) {
+  guarded([&] { loaders().get(loader)->finish(); });
+}
+
+ScalarType scalar_type_of(PixelType type) {
+  switch (type) {
+    case PixelType::kUint8:
+      return ScalarType::Byte;
+    case PixelType::kFloat16:
+      return ScalarType::Half;
+    case PixelType::kBfloat16:
+      return ScalarType::BFloat16;
+    case PixelType::kFloat32:
+      break;
+  }
+  return ScalarType::Float;
+}
+
+// A tensor over a part of the zone, which it holds.
+Tensor view_of(const std::shared_ptr<Zone>& zone, void* data, const std::vector<std::int64_t>& size,
+               const std::vector<std::int64_t>& strides, ScalarType type) {
+  return torch::stable::from_blob(
+      data, {size.data(), size.size()}, {strides.data(), strides.size()},
+      torch::stable::Device(torch::headeronly::DeviceType::CPU), type, [zone](void*) {});
+}
+
+Tensor images_of(const Batch& batch, const SamplePlan& plan) {
+  const std::int64_t c = plan.tail.channels;
+  const std::int64_t h = plan.height;
+  const std::int64_t w = plan.width;
+  const bool channels_last = plan.tail.format == MemoryFormat::kChannelsLast;
+  const std::vector<std::int64_t> strides = channels_last
+                                                ? std::vector<std::int64_t>{c * h * w, 1, w * c, c}
+                                                : std::vector<std::int64_t>{c * h * w, h * w, w, 1};
+  return view_of(batch.zone, batch.zone->images(), {batch.size, c, h, w}, strides,
+                 scalar_type_of(plan.tail.type));
+}
+
+std::tuple<std::int64_t, Tensor, Tensor, Tensor, Tensor> loader_next(std::int64_t loader,
+                                                                     std::int64_t timeout_ms) {
+  return guarded([&] {
+    const auto open = loaders().get(loader);
+    Batch batch;
+    const NextState state = open->next(timeout_ms, batch);
+    if (state != NextState::kBatch) {
+      const std::int64_t number = state == NextState::kEnd ? 2 : 0;
+      return std::tuple{number, new_bytes(0), new_int64(0), new_int64(0), new_int64(0)};
+    }
+    return std::tuple{
+        std::int64_t{1}, images_of(batch, *batch.plan),
+        view_of(batch.zone, batch.zone->labels(), {batch.size}, {1}, ScalarType::Long),
+        view_of(batch.zone, batch.zone->indices(), {batch.size}, {1}, ScalarType::Long),
+        int64_tensor(batch.foreign_slots)};
+  });
+}
+
+std::tuple<Tensor, Tensor, Tensor, Tensor> loader_take_foreign(std::int64_t loader) {
+  return guarded([&] {
+    const std::vector<ForeignSample> foreign = loaders().get(loader)->take_foreign();
+    const auto count = static_cast<std::int64_t>(foreign.size());
+    const std::int64_t shape[2] = {count, 7};
+    Tensor info = torch::stable::empty({shape, 2}, ScalarType::Long);
+    Tensor offsets = new_int64(count);
+    Tensor sizes = new_int64(count);
+    const auto rows = mutable_int64_view(info, "info");
+    const auto starts = mutable_int64_view(offsets, "offsets");
+    const auto lengths = mutable_int64_view(sizes, "sizes");
+    std::int64_t end = 0;
+    for (std::size_t i = 0; i < foreign.size(); ++i) {
+      const ForeignSample& one = foreign[i];
+      const std::int64_t row[7] = {one.batch,      one.slot,
+                                   one.sample,     one.index,
+                                   one.occurrence, static_cast<std::int64_t>(one.status),
+                                   one.is_missing};
+      std::copy(std::begin(row), std::end(row), rows.begin() + 7 * static_cast<std::ptrdiff_t>(i));
+      starts[i] = end;
+      lengths[i] = static_cast<std::int64_t>(one.bytes.size());
+      end += lengths[i];
+    }
+    Tensor arena = new_bytes(end);
+    const ByteSpan bytes = byte_view(arena, "arena");
+    for (std::size_t i = 0; i < foreign.size(); ++i) {
+      std::copy(foreign[i].bytes.begin(), foreign[i].bytes.end(), bytes.begin() + starts[i]);
+    }
+    return std::tuple{info, arena, offsets, sizes};
+  });
+}
+
+std::int64_t loader_waiting(std::int64_t loader) {
+  return guarded([&] { return loaders().get(loader)->num_units_waiting(); });
+}
+
+Tensor loader_stats(std::int64_t loader) {
+  return guarded([&] {
+    const LoaderStats stats = loaders().get(loader)->stats();
+    const std::int64_t numbers[] = {stats.num_samples,      stats.num_batches,
+                                    stats.num_foreign,      stats.work_ns,
+                                    stats.wait_for_data_ns, stats.wait_for_room_ns,
+                                    stats.consumer_wait_ns, stats.feeder.bytes_read,
+                                    stats.feeder.read_ns,   stats.feeder.blocks_read};
+    return int64_tensor(numbers);
+  });
+}
+
+void loader_stop(std::int64_t loader) {
+  guarded([&] { loaders().get(loader)->stop(); });
+}
+
+void loader_close(std::int64_t loader) { loaders().take(loader); }
+
+}  // namespace
+
+STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
+  m.def(
+      "loader_open(int source, str plan, int num_workers, int prefetch_batches, bool reproducible, "
+      "bool pin_threads, int reader_threads, bool check_blocks, int buffers) -> int");
+  m.def("loader_start(int loader, str plan, int seed, int epoch) -> ()");
+  m.def(
+      "loader_append(int loader, Tensor samples, Tensor occurrences, Tensor batch_sizes, "
+      "Tensor unit_sizes, Tensor unit_num_blocks, Tensor blocks) -> ()");
+  m.def("loader_finish(int loader) -> ()");
+  m.def(
+      "loader_next(int loader, int timeout_ms) -> "
+      "(int state, Tensor images, Tensor labels, Tensor indices, Tensor foreign_slots)");
+  m.def(
+      "loader_take_foreign(int loader) -> "
+      "(Tensor info, Tensor arena, Tensor offsets, Tensor sizes)");
+  m.def("loader_waiting(int loader) -> int");
+  m.def("loader_stats(int loader) -> Tensor");
+  m.def("loader_stop(int loader) -> ()");
+  m.def("loader_close(int loader) -> ()");
+}
+
+STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
+  m.impl("loader_open", TORCH_BOX(&loader_open));
+  m.impl("loader_start", TORCH_BOX(&loader_start));
+  m.impl("loader_append", TORCH_BOX(&loader_append));
+  m.impl("loader_finish", TORCH_BOX(&loader_finish));
+  m.impl("loader_next", TORCH_BOX(&loader_next));
+  m.impl("loader_take_foreign", TORCH_BOX(&loader_take_foreign));
+  m.impl("loader_waiting", TORCH_BOX(&loader_waiting));
+  m.impl("loader_stats", TORCH_BOX(&loader_stats));
+  m.impl("loader_stop", TORCH_BOX(&loader_stop));
+  m.impl("loader_close", TORCH_BOX(&loader_close));
+}
+
+}  // namespace dts::ops

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/dts_source.h"
+
+#include "base/file_calls.h"
+#include "format/small_file.h"
+#include "support.h"
+
+namespace dts {
+namespace {
+
+using testing::Bytes;
+using testing::kSmallOrder;
+using testing::SmallFile;
+using testing::TempDir;
+
+// The bytes the reading calls of this scope asked for.
+std::atomic<std::int64_t> num_preads{0};
+ssize_t counting_pread(int descriptor, void* buffer, std::size_t count, off_t offset) {
+  ++num_preads;
+  return ::pread(descriptor, buffer, count, offset);
+}
+
+struct Bench {
+  explicit Bench(Keep keep = Keep::kNothing, SmallFile file = testing::small_file()) {
+    path = dir / "a.dts";
+    file.write(path);
+    for (const auto& block : file.blocks) {
+      for (const auto& sample : block) samples.push_back(sample);
+    }
+    source = std::make_shared<DtsSource>(DtsFile::open(path), keep);
+    reader = source->open_reader();
+  }
+
+  // Reads and compares with what was written.
+  std::vector<SampleView> read(const std::vector<std::int64_t>& stored) {
+    std::vector<SampleView> views(stored.size());
+    memory.clear();
+    source->read_samples(stored, memory, views, *reader);
+    for (std::size_t i = 0; i < stored.size(); ++i) {
+      const Bytes& expected = samples[static_cast<std::size_t>(stored[i])].bytes;
+      CHECK(Bytes(views[i].bytes.begin(), views[i].bytes.end()) == expected);
+      CHECK(views[i].height == 0);
+      CHECK_FALSE(views[i].is_missing);
+    }
+    return views;
+  }
+
+  TempDir dir;
+  std::string path;
+  std::vector<testing::SmallSample> samples;
+  std::shared_ptr<DtsSource> source;
+  std::unique_ptr<ReaderState> reader;
+  ReadMemory memory;
+};
+
+TEST_CASE("dts source: numbers, labels and choice indices by stored index") {
+  for (const bool is_old : {false, true}) {
+    Bench bench(Keep::kNothing, is_old ? testing::small_old_file() : testing::small_file());
+    const DtsSource& source = *bench.source;
+    REQUIRE(source.num_samples() == 5);
+    CHECK(source.num_blocks() == 2);
+    CHECK(source.block_bytes() == 16 << 20);
+    for (std::int64_t i = 0; i < 5; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      CHECK(source.label(i) == bench.samples[at].label);
+      CHECK(source.choice_index(i) == (is_old ? i : kSmallOrder[at]));
+      CHECK(source.position(i) == source.choice_index(i));
+      CHECK(source.block_of(i) == (i < 3 ? 0 : 1));
+    }
+    testing::check_message<OutOfRange>([&] { source.label(5); },
+                                       "sample 5 is out of range, the source has 5");
+    testing::check_message<OutOfRange>([&] { source.block_of(-1); },
+                                       "sample -1 is out of range, the source has 5");
+  }
+}
+
+TEST_CASE("dts source: in a volume positions count its own samples alone") {
+  SmallFile file = testing::small_old_file();
+  file.header.num_volumes = 2;
+  file.header.volume_id = 1;
+  file.add_tables({30, 10, 40, 0, 20});
+  file.add_head();
+  Bench bench(Keep::kNothing, file);
+  for (std::int64_t i = 0; i < 5; ++i) {
+    CHECK(bench.source->choice_index(i) == 10 * kSmallOrder[static_cast<std::size_t>(i)]);
+    CHECK(bench.source->position(i) == kSmallOrder[static_cast<std::size_t>(i)]);
+    CHECK(bench.source->label(i) == bench.samples[static_cast<std::size_t>(i)].label);
+  }
+}
+
+TEST_CASE("dts source: single samples in any order, also twice") {
+  Bench bench;
+  bench.read({0, 1, 2, 3, 4});
+  bench.read({4, 1, 3, 3, 0, 2});
+  bench.read({});
+  bench.read({2});
+  CHECK(bench.reader->bytes_read == (100 + 64 + 300 + 65) + (65 + 300 + 300 + 100 + 64) + 64);
+  CHECK_THROWS_AS(bench.read({0, 5}), OutOfRange);
+  std::vector<SampleView> views(1);
+  const std::int64_t two[] = {0, 1};
+  testing::check_message<InvalidArgument>(
+      [&] { bench.source->read_samples(two, bench.memory, views, *bench.reader); },
+      "1 views for 2 samples");
+}
+
+TEST_CASE("dts source: many samples are read in several steps, and a stopped reader ends early") {
+  // 40 samples of 400 KB: four times what is read between two looks at the flag.
+  SmallFile file = testing::small_old_file();
+  file.blocks.clear();
+  for (std::uint32_t i = 0; i < 40; ++i) {
+    if (i % 10 == 0) file.blocks.emplace_back();
+    file.blocks.back().push_back({testing::noise(400'000 + i, i), 1});
+  }
+  file.header.num_samples = 40;
+  file.header.num_blocks = file.header.total_blocks = 4;
+  file.header.block_bytes = 64 << 20;
+  file.header.total_bytes = 80 << 20;
+  Bench bench(Keep::kNothing, file);
+  std::vector<std::int64_t> all;
+  for (std::int64_t i = 0; i < 40; ++i) all.push_back(i * 7 % 40);
+  bench.read(all);
+  std::atomic<bool> stop{true};
+  bench.reader->watch(&stop);
+  bench.reader->bytes_read = 0;
+  std::vector<SampleView> views(40);
+  bench.memory.clear();
+  bench.source->read_samples(all, bench.memory, views, *bench.reader);
+  CHECK(bench.reader->bytes_read == 0);
+}
+
+TEST_CASE("dts source: whole blocks, checked, with views of their samples") {
+  Bench bench;
+  Bytes block(16 << 20);
+  for (const std::int64_t number : {1, 0}) {
+    bench.source->read_block(number, block, true, *bench.reader);
+    for (std::int64_t i = number == 0 ? 0 : 3; i < (number == 0 ? 3 : 5); ++i) {
+      const SampleView view = bench.source->view_in_block(i, block);
+      CHECK(Bytes(view.bytes.begin(), view.bytes.end()) ==
+            bench.samples[static_cast<std::size_t>(i)].bytes);
+      CHECK(view.bytes.data() > block.data());
+    }
+  }
+  CHECK(bench.reader->blocks_read == 2);
+  CHECK(bench.reader->bytes_read == 32 << 20);
+  testing::check_message<InvalidArgument>(
+      [&] { bench.source->view_in_block(4, ConstByteSpan(block).first(4400)); },
+      "a block's memory has 4400 bytes, expected 16777216");
+}
+
+TEST_CASE("dts source: a flipped byte is found where blocks are checked") {
+  Bench bench;
+  testing::patch(bench.path, (16 << 20) + 4096, Bytes(1, std::byte{0x5A}));
+  bench.source = std::make_shared<DtsSource>(DtsFile::open(bench.path));
+  bench.reader = bench.source->open_reader();
+  Bytes block(16 << 20);
+  CHECK_THROWS_AS(bench.source->read_block(0, block, true, *bench.reader), CorruptFile);
+  bench.source->read_block(0, block, false, *bench.reader);
+  CHECK(bench.source->view_in_block(0, block).bytes[0] == std::byte{0x5A});
+}
+
+TEST_CASE("dts source: a file that changed is an error of every read") {
+  Bench bench;
+  testing::set_size(bench.path, (48 << 20) + 1);
+  Bytes block(16 << 20);
+  const std::string problem =
+      "the file changed since it was opened: it has 50331649 bytes, expected 50331648; open it "
+      "again";
+  testing::check_corrupt([&] { bench.source->check_unchanged(*bench.reader); }, -1, problem);
+  testing::check_corrupt([&] { bench.read({1, 2}); }, -1, problem);
+  testing::check_corrupt([&] { bench.source->read_block(0, block, true, *bench.reader); }, -1,
+                         problem);
+  testing::check_corrupt([&] { bench.source->open_reader(); }, -1, problem);
+}
+
+TEST_CASE("dts source: samples of kept blocks are views, others are read") {
+  Bench bench(Keep::kPrivate);
+  const auto store = bench.source->store();
+  REQUIRE(store != nullptr);
+  CHECK(bench.source->num_kept_blocks() == 2);
+  const ConstByteSpan block = store->load(1, *bench.source, true, *bench.reader);
+  CHECK(bench.source->num_held_blocks() == 1);
+  CHECK(bench.source->kept().held_bytes == 16 << 20);
+  CHECK_FALSE(bench.source->kept().is_complete);
+  const auto views = bench.read({4, 0, 3, 2});
+  CHECK_FALSE(bench.memory.holds(views[0].bytes.data()));
+  CHECK(views[0].bytes.data() > block.data());
+  CHECK(views[0].bytes.data() < block.data() + block.size());
+  CHECK(bench.memory.holds(views[1].bytes.data()));
+  CHECK_FALSE(bench.memory.holds(views[2].bytes.data()));
+  CHECK(bench.source->keep_next(true, *bench.reader));
+  CHECK_FALSE(bench.source->keep_next(true, *bench.reader));
+  CHECK(bench.source->kept().is_complete);
+
+  // From here on no read goes to the disk.
+  testing::FileCallsScope calls;
+  calls->pread = counting_pread;
+  num_preads = 0;
+  bench.read({0, 1, 2, 3, 4});
+  CHECK(num_preads == 0);
+  CHECK(bench.memory.held_bytes() > 0);
+}
+
+TEST_CASE("dts source: keeps nothing unless it is asked to") {
+  const Bench bench;
+  CHECK(bench.source->store() == nullptr);
+  CHECK(bench.source->num_kept_blocks() == 0);
+  CHECK_FALSE(bench.source->keep_next(true, *bench.reader));
+  CHECK(bench.source->kept().held_bytes == 0);
+}
+
+}  // namespace
+}  // namespace dts

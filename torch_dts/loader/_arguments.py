@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The arguments that a loader has beyond torch's, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeVar, cast
+
+import torch
+
+from torch_dts.datasets._ranks import RankChoice
+from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window
+from torch_dts.file._arguments import Verify, check_bool, check_callable, check_verify
+from torch_dts.loader._memory import Mode
+
+OnError = Literal["raise", "replace"]
+Choice = TypeVar("Choice")
+
+_DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)
+_FORMATS = (torch.contiguous_format, torch.channels_last)
+_ITERABLE_ONLY = (
+    "{name} is {value!r}, but a DTSIterableDataset decides it: give {name} to the dataset, not to the loader"
+)
+
+
+@dataclass(frozen=True)
+class Options:
+    """The arguments beyond torch's; DataLoader's docstring says what they mean."""
+
+    transform: Any = None
+    seed: int | None = None
+    mode: Mode = "auto"
+    shuffle_window: ShuffleWindow | None = None
+    reproducible: bool = True
+    dtype: torch.dtype | None = None
+    memory_format: torch.memory_format | None = None
+    return_index: bool = False
+    on_error: OnError = "raise"
+    verify: Verify = "blocks"
+    num_replicas: int | None = None
+    rank: int | None = None
+    distributed: bool = False
+    reader_threads: int | None = None
+    pin_threads: bool = False
+
+    @property
+    def window(self) -> int:
+        """The shuffle window in blocks, 0 for "all", with its default."""
+        if self.shuffle_window is None:
+            return 0 if self.mode == "fully" else 16
+        return check_window(self.shuffle_window)
+
+
+def check_options(options: Options) -> None:
+    """Checks types and values.
+
+    Raises:
+        ValueError: A value is none of those allowed, or two arguments exclude each other.
+        TypeError: One has another type.
+    """
+    check_callable("transform", options.transform)
+    if options.seed is not None:
+        check_int("seed", options.seed, "an int or None")
+    _one_of("mode", options.mode, ("auto", "fully", "partial"))
+    if options.shuffle_window is not None:
+        check_window(options.shuffle_window)
+    for name in ("reproducible", "return_index", "distributed", "pin_threads"):
+        check_bool(name, getattr(options, name))
+    _one_of("dtype", options.dtype, (None, *_DTYPES))
+    _one_of("memory_format", options.memory_format, (None, *_FORMATS))
+    _one_of("on_error", options.on_error, ("raise", "replace"))
+    check_verify(options.verify)
+    if options.reader_threads is not None:
+        threads = check_int("reader_threads", options.reader_threads, "an int or None")
+        check_count("reader_threads", threads, " or None")
+    RankChoice(options.num_replicas, options.rank)
+    if options.distributed and options.num_replicas is not None:
+        raise ValueError(
+            f"distributed=True takes the ranks from torch.distributed, but num_replicas is "
+            f"{options.num_replicas} and rank is {options.rank}: give one of the two"
+        )
+
+
+def ranks_of(options: Options) -> tuple[int, int] | None:
+    """``(num_replicas, rank)`` where sharding was asked for, else None.
+
+    Raises:
+        RuntimeError: As torch's DistributedSampler: torch has no distributed package.
+        ValueError: torch.distributed is not initialised (torch's own error).
+    """
+    if options.num_replicas is not None:
+        return RankChoice(options.num_replicas, options.rank).now()
+    if not options.distributed:
+        return None
+    if not torch.distributed.is_available():
+        raise RuntimeError("Requires distributed package to be available")
+    return torch.distributed.get_world_size(), torch.distributed.get_rank()
+
+
+def refuse_ranks(options: Options, sampler: Any) -> None:
+    """Raises ValueError where ranks are given beside a sampler that does not have the same ones."""
+    ranks = ranks_of(options)
+    inner = getattr(sampler, "sampler", sampler)
+    if ranks is not None and ranks != (getattr(inner, "num_replicas", None), getattr(inner, "rank", None)):
+        raise ValueError(
+            f"rank {ranks[1]} of {ranks[0]} can't be taken of what a {type(inner).__name__} delivers: leave "
+            "out the sampler, or num_replicas, rank and distributed"
+        )
+
+
+def refuse_for_iterable(options: Options) -> None:
+    """Raises ValueError for what a DTSIterableDataset decides itself."""
+    defaults = Options()
+    for name in ("seed", "shuffle_window", "num_replicas", "distributed"):
+        if getattr(options, name) != getattr(defaults, name):
+            raise ValueError(_ITERABLE_ONLY.format(name=name, value=getattr(options, name)))
+
+
+def _one_of(name: str, value: Choice, allowed: Sequence[Choice]) -> Choice:
+    # `in` compares by ==, and 1 == True.
+    for choice in allowed:
+        if type(value) is type(choice) and value == choice:
+            return value
+    listed = ", ".join(repr(choice) for choice in allowed[:-1])
+    raise ValueError(f"{name} is {value!r}, expected {listed} or {cast(object, allowed[-1])!r}")

@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""DataLoader: torch's DataLoader, its work done by native threads."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+from torch.utils.data import Sampler
+
+from torch_dts.datasets import DTSDataset, DTSIterableDataset
+from torch_dts.datasets._stream import ShuffleWindow
+from torch_dts.file._arguments import Verify, check_callable
+from torch_dts.loader._arguments import OnError, Options, check_options, refuse_for_iterable, refuse_ranks
+from torch_dts.loader._datasets import with_transform
+from torch_dts.loader._epoch import PythonEpoch, begin_python_epoch
+from torch_dts.loader._fallback import fallback_loader
+from torch_dts.loader._memory import Mode
+from torch_dts.loader._native_run import NativeRun
+from torch_dts.loader._own_sampler import complete_sampler, epochs_of
+from torch_dts.loader._sampler import stream_order
+from torch_dts.loader._stats import LoaderStats
+from torch_dts.loader._threads import default_num_workers
+
+
+class DataLoader(torch.utils.data.DataLoader[Any]):
+    """torch's DataLoader with native threads in the place of worker processes.
+
+    Takes DTSDataset and DTSIterableDataset (or the path of a ``.dts`` file), torchvision's
+    ImageFolder, DatasetFolder, MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10 and CIFAR100, and
+    Subset and ConcatDataset of them. Their transform is read and run natively, with the
+    pixels that torchvision and Pillow give. Batches are what torch's DataLoader makes of the
+    same dataset: ``[images, labels]``, float32 ``[B, C, H, W]`` (or what the transform gives)
+    and int64 ``[B]``.
+
+    Where a transform can't be read, or the dataset has code of its own, torch's worker
+    processes do the work; one warning says why (torch_dts.transforms.explain shows more).
+
+    The order of an epoch, and every random choice, is a function of the file, the seed, the
+    epoch, the window and the rank (docs/format.md section 5), whatever the number of threads.
+    Each ``iter()`` is a new epoch; ``loader.set_epoch(e)`` or ``loader.sampler.set_epoch(e)``
+    says which. Images of a batch are memory of the loader that is used again when nobody
+    holds it any more.
+
+    Args:
+        dataset: See above. A path needs `transform`.
+        batch_size, shuffle, sampler, batch_sampler, collate_fn, pin_memory, drop_last,
+            generator, prefetch_factor, persistent_workers, pin_memory_device: As torch's.
+            With ``shuffle=True`` the order is ours. A DistributedSampler with
+            ``shuffle=True`` keeps its ranks, seed, drop_last and set_epoch, with our order;
+            any other sampler's indices are read as they are. `prefetch_factor` counts
+            batches of the loader, not of each worker. `generator` gives the seed where
+            `seed` is None.
+        num_workers: Threads that decode; 0: the caller's. None: the CPUs this process may
+            use, by affinity and control groups, divided by torchrun's local ranks.
+        timeout: Seconds to wait for a batch, then RuntimeError; 0: for ever.
+        worker_init_fn, multiprocessing_context: For worker processes, where there are any.
+        in_order: False: as ``reproducible=False``.
+        transform: Takes the place of the dataset's.
+        seed: Of the order and all random choices. None: drawn once, at the first ``iter()``;
+            0 where ranks share the dataset.
+        mode: Where the bytes are kept. "partial": two groups of `shuffle_window` blocks in
+            memory, one being used and one being read. "fully": all of it, one copy for the
+            processes of this machine. "auto": "fully" where it takes at most half of the
+            memory available.
+        shuffle_window: Blocks whose samples are mixed; "all": uniformly over the whole file.
+            None: 16, with ``mode="fully"`` "all".
+        reproducible: False: a free thread takes the next sample, so that the samples of a
+            batch may come in another order.
+        dtype: torch.uint8, float32, float16 or bfloat16; None: as the transform gives.
+        memory_format: torch.channels_last or torch.contiguous_format (None).
+        return_index: Each batch has the samples' indices in the dataset as a third element.
+        on_error: What a sample that can't be read or decoded is: "raise" (an error that
+            names it) or "replace" (zeros, label kept, counted, warned of once).
+        verify: "blocks": the CRC-32 of blocks read whole; "file": of the whole files, before
+            the first batch; False: bounds only.
+        num_replicas, rank: Deliver only this rank's part. Short ranks repeat a sample, so
+            that all deliver the same number; with `drop_last` each gets ``n // num_replicas``.
+        distributed: True: ranks from torch.distributed.
+        reader_threads: Threads that read; None: chosen.
+        pin_threads: Bind each thread to a CPU.
+        share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
+            other doesn't (training and validation in turn).
+
+    Attributes: every argument, and torch's.
+
+    Raises:
+        ValueError, TypeError: As torch's DataLoader; for the arguments beyond it with the
+            value found and what was expected.
+        OSError, CorruptFileError: The file of a path can't be opened.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Sampler[Any] | Iterable[Any] | None = None,
+        batch_sampler: Sampler[list[Any]] | Iterable[list[Any]] | None = None,
+        num_workers: int | None = None,
+        collate_fn: Callable[[list[Any]], Any] | None = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Callable[[int], None] | None = None,
+        multiprocessing_context: Any = None,
+        generator: torch.Generator | None = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+        transform: Callable[[Any], Any] | None = None,
+        seed: int | None = None,
+        mode: Mode = "auto",
+        shuffle_window: ShuffleWindow | None = None,
+        reproducible: bool = True,
+        dtype: torch.dtype | None = None,
+        memory_format: torch.memory_format | None = None,
+        return_index: bool = False,
+        on_error: OnError = "raise",
+        verify: Verify = "blocks",
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        distributed: bool = False,
+        reader_threads: int | None = None,
+        pin_threads: bool = False,
+        share_buffers_with: DataLoader | None = None,
+    ) -> None:
+        options = Options(
+            transform=transform,
+            seed=seed,
+            mode=mode,
+            shuffle_window=shuffle_window,
+            reproducible=reproducible,
+            dtype=dtype,
+            memory_format=memory_format,
+            return_index=return_index,
+            on_error=on_error,
+            verify=verify,
+            num_replicas=num_replicas,
+            rank=rank,
+            distributed=distributed,
+            reader_threads=reader_threads,
+            pin_threads=pin_threads,
+        )
+        check_options(options)
+        if share_buffers_with is not None and not isinstance(share_buffers_with, DataLoader):
+            raise TypeError(f"share_buffers_with is {share_buffers_with!r}, expected a torch_dts.DataLoader")
+        if isinstance(dataset, (str, os.PathLike)):
+            dataset = DTSDataset(dataset, transform=transform, verify=verify)
+        elif transform is not None:
+            with_transform(dataset, transform)  # says so where that is impossible
+        if isinstance(dataset, DTSIterableDataset):
+            refuse_for_iterable(options)
+        if batch_sampler is None:
+            sampler, shuffle_left = complete_sampler(
+                dataset, shuffle, sampler, drop_last and batch_size is not None, options, generator
+            )
+        else:
+            shuffle_left = shuffle
+            refuse_ranks(options, batch_sampler)
+        super().__init__(
+            dataset,
+            batch_size,
+            shuffle_left,
+            sampler,
+            batch_sampler,
+            default_num_workers() if num_workers is None else num_workers,
+            collate_fn,
+            pin_memory,
+            drop_last,
+            timeout,
+            worker_init_fn,
+            multiprocessing_context,
+            generator,
+            prefetch_factor=prefetch_factor,
+            persistent_workers=persistent_workers,
+            pin_memory_device=pin_memory_device,
+            in_order=in_order,
+        )
+        self.shuffle = shuffle
+        self.transform = transform
+        self.seed = seed
+        self.mode: Mode = mode
+        self.shuffle_window = shuffle_window
+        self.reproducible = reproducible
+        self.dtype = dtype
+        self.memory_format = memory_format
+        self.return_index = return_index
+        self.on_error: OnError = on_error
+        self.verify: Verify = verify
+        self.num_replicas = num_replicas
+        self.rank = rank
+        self.distributed = distributed
+        self.reader_threads = reader_threads
+        self.pin_threads = pin_threads
+        self.share_buffers_with = share_buffers_with
+        self._window = options.window
+        self._epochs = epochs_of(self, options)
+        self._run = NativeRun()
+        if share_buffers_with is not None:
+            self._run.share_buffers(share_buffers_with._run)
+        if batch_sampler is None and hasattr(self.sampler, "set_epoch") and self.batch_sampler is not None:
+            # torch's BatchSampler has none, and trainers call it on whichever has one
+            self.batch_sampler.set_epoch = self.sampler.set_epoch  # type: ignore[attr-defined]
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # torch names its own class
+        """Begins an epoch.
+
+        Raises:
+            ValueError: `dtype` or `memory_format` can't be had from the transform; ranks have
+                different seeds; the memory shared with another loader is in use.
+            OSError, CorruptFileError: A file can't be read, or is damaged (``verify="file"``).
+        """
+        begun = self._run.begin(self)
+        if isinstance(begun, str):
+            return iter(fallback_loader(self, begun))
+        return begun
+
+    def __len__(self) -> int:
+        """Batches of an epoch, the same number on each rank.
+
+        Raises:
+            TypeError: The dataset or sampler has no length (torch's own error).
+        """
+        dataset: Any = self.dataset
+        if not isinstance(dataset, DTSIterableDataset):
+            return super().__len__()
+        num_samples = len(stream_order(dataset, self.drop_last))
+        if self.batch_size is None:
+            return num_samples
+        return (num_samples + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``iter()`` is this epoch, each later one the next number.
+
+        Raises:
+            ValueError: It is outside of ``[0, 2^32)``.
+        """
+        self._epochs.set_next(epoch)
+        set_epoch = getattr(self.sampler, "set_epoch", None)
+        if set_epoch is not None:
+            set_epoch(epoch)
+
+    def set_transform(self, transform: Callable[[Any], Any] | None) -> None:
+        """From the next ``iter()`` on this transform is used (progressive resizing).
+
+        Args:
+            transform: None: the dataset's own.
+
+        Raises:
+            TypeError: It can't be called.
+            ValueError: The dataset has no attribute ``transform``.
+        """
+        check_callable("transform", transform)
+        if transform is not None:
+            with_transform(self.dataset, transform)
+        self.transform = transform
+
+    def stats(self) -> LoaderStats:
+        """Counts and times since the loader was made; without those of worker processes."""
+        return self._run.stats()
+
+    def close(self) -> None:
+        """Ends all threads and lets go of the memory; a live iterator then raises RuntimeError.
+
+        The loader can be iterated again. Without `close` all this happens when the loader
+        and its iterators are gone.
+        """
+        self._run.close()
+
+    def effective_dataset(self) -> Any:
+        """The dataset with the loader's transform."""
+        return self.dataset if self.transform is None else with_transform(self.dataset, self.transform)
+
+    def begin_python_epoch(self) -> PythonEpoch:
+        """Claims an epoch for worker processes: its seed, number and batches of dataset indices."""
+        return begin_python_epoch(self, self._epochs, self.seed, self._window)
+
+    def check_worker_number_rationality(self) -> None:
+        """Nothing to warn of: more threads than CPUs do no harm, unlike torch's processes."""

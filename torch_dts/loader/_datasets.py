@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a dataset is made of: files, folders, and other datasets around them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+from torch.utils.data import ConcatDataset, Subset
+from torchvision.datasets.vision import StandardTransform
+
+from torch_dts._paths import display
+from torch_dts.datasets import DTSDataset, DTSIterableDataset
+from torch_dts.file import DTSFile
+from torch_dts.file._whole_file import check_whole_file
+
+
+def leaves(dataset: Any) -> Iterator[Any]:
+    """The datasets inside of Subset and ConcatDataset, each once."""
+    found: dict[int, Any] = {}
+    open_ones = [dataset]
+    while open_ones:
+        inner = open_ones.pop()
+        if isinstance(inner, ConcatDataset):
+            open_ones += reversed(inner.datasets)
+        elif isinstance(inner, Subset):
+            open_ones.append(inner.dataset)
+        elif id(inner) not in found:
+            found[id(inner)] = inner
+            yield inner
+
+
+def files_of(dataset: Any) -> list[DTSFile]:
+    """The ``.dts`` files that a dataset reads."""
+    return [leaf.file for leaf in leaves(dataset) if isinstance(leaf, (DTSDataset, DTSIterableDataset))]
+
+
+def whole_file(dataset: Any) -> DTSFile | None:
+    """The file that a map-style dataset is, sample for sample; None for any other."""
+    if isinstance(dataset, DTSDataset) and type(dataset).__len__ is DTSDataset.__len__:
+        return dataset.file
+    return None
+
+
+def check_files(dataset: Any) -> None:
+    """Reads all files of a dataset whole and checks their CRC-32 (``verify="file"``).
+
+    Raises:
+        CorruptFileError: A block or a file does not match its CRC-32.
+    """
+    for file in files_of(dataset):
+        check_whole_file(file.handle, file.header, file.path)
+
+
+def with_transform(dataset: Any, transform: Any) -> Any:
+    """A shallow copy of a dataset, and of those around and inside it, with another transform.
+
+    Raises:
+        ValueError: A dataset has no attribute ``transform``.
+    """
+    changed: Any = copy.copy(dataset)
+    if isinstance(dataset, ConcatDataset):
+        changed.datasets = [with_transform(inner, transform) for inner in dataset.datasets]
+    elif isinstance(dataset, Subset):
+        changed.dataset = with_transform(dataset.dataset, transform)
+    elif not hasattr(dataset, "transform"):
+        raise ValueError(
+            f"transform can't be given for a {type(dataset).__name__}, which has no attribute 'transform': "
+            "give it to the dataset"
+        )
+    else:
+        changed.transform = transform
+        if hasattr(dataset, "transforms"):  # torchvision keeps the pair too
+            changed.transforms = StandardTransform(transform, getattr(dataset, "target_transform", None))
+    return changed
+
+
+def describe_dataset(dataset: Any) -> str:
+    """The dataset in a few words, for messages."""
+    files = files_of(dataset)
+    return f"{type(dataset).__name__} of {display(files[0].path)}" if files else type(dataset).__name__

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the native loader's batch to what the caller gets: targets, collating, pinned memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from torch import Tensor
+from torch.utils.data import default_collate, default_convert
+from torch.utils.data._utils.pin_memory import pin_memory
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """How a loader hands out batches.
+
+    Attributes:
+        collate_fn: The loader's; torch's own for the batch as it is.
+        target_transform: Takes the class index of a sample, returns its target; None: the index.
+        is_batched: False: one sample, without a batch dimension.
+        returns_index: The sample's index in the dataset comes third.
+        pins_memory: Into memory that copies to a device faster.
+    """
+
+    collate_fn: Callable[[Any], Any]
+    target_transform: Callable[[int], Any] | None = None
+    is_batched: bool = True
+    returns_index: bool = False
+    pins_memory: bool = False
+
+    def hand_out(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
+        """What the loader's iterator returns.
+
+        Args:
+            images: ``[n, C, H, W]``.
+            labels: int64 ``[n]``.
+            indices: int64 ``[n]``; None where they are not asked for.
+        """
+        made = self._batch(images, labels, indices) if self.is_batched else self._one(images, labels, indices)
+        return pin_memory(made) if self.pins_memory else made  # type: ignore[no-untyped-call]
+
+    def _batch(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
+        if self.collate_fn is not default_collate:
+            columns: list[Any] = [list(images), self._targets(labels)]
+            if indices is not None:
+                columns.append(indices.tolist())
+            return self.collate_fn(list(zip(*columns, strict=True)))
+        # A copy of the labels, so that keeping them does not keep the images' memory.
+        targets = labels.clone() if self.target_transform is None else default_collate(self._targets(labels))
+        return [images, targets] if indices is None else [images, targets, indices]
+
+    def _one(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
+        sample = (images[0], *self._targets(labels))
+        return self.collate_fn(sample if indices is None else (*sample, *indices.tolist()))
+
+    def _targets(self, labels: Tensor) -> list[Any]:
+        classes: list[Any] = labels.tolist()
+        if self.target_transform is None:
+            return classes
+        return [self.target_transform(label) for label in classes]
+
+
+__all__ = ["Delivery", "default_collate", "default_convert"]

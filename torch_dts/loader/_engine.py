@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Native loaders and who uses them: one engine delivers one stream at a time.
+
+An engine's threads live from epoch to epoch. An iterator takes one from its loader's pool
+and gives it back when it ends, however it ends; while it is out, the next iterator gets
+another. An engine belongs to the process that made it: a forked child makes its own.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import NamedTuple
+
+from torch import Tensor
+
+from torch_dts import _native
+from torch_dts.loader._pieces import Piece
+from torch_dts.loader._recognise import Recognised
+from torch_dts.loader._stats import LoaderStats, from_native
+
+TIMEOUT, BATCH, END = 0, 1, 2  # csrc/core/pipeline/loader.h, NextState
+
+
+class EngineOptions(NamedTuple):
+    """What an engine is made with; one with other options is another engine."""
+
+    num_workers: int
+    prefetch_batches: int
+    reproducible: bool
+    pin_threads: bool
+    reader_threads: int
+    check_blocks: bool
+
+
+class SharedBuffers:
+    """The memory for whole blocks that loaders use in turn (``share_buffers_with=``)."""
+
+    def __init__(self) -> None:
+        self._pid = -1
+        self._handle = -1
+
+    def handle(self) -> int:
+        """The buffers of this process."""
+        if self._pid != os.getpid():
+            self._handle = _native.buffers_open()
+            self._pid = os.getpid()
+            weakref.finalize(self, _close_buffers, self._handle, self._pid)
+        return self._handle
+
+    def __getstate__(self) -> dict[str, int]:
+        return {"_pid": -1, "_handle": -1}
+
+
+class Engine:
+    """One native loader.
+
+    Args:
+        recognised: What it reads; kept open as long as the engine.
+        plan: The transform (torch_dts.transforms); `start` may give another.
+        options: Threads and the like.
+        buffers: Shared with other loaders; None: its own.
+    """
+
+    def __init__(
+        self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
+    ) -> None:
+        self.recognised = recognised
+        self.options = options
+        self.buffers = buffers
+        self.pid = os.getpid()
+        self._handle = _native.loader_open(
+            recognised.source,
+            plan,
+            num_workers=options.num_workers,
+            prefetch_batches=options.prefetch_batches,
+            reproducible=options.reproducible,
+            pin_threads=options.pin_threads,
+            reader_threads=options.reader_threads,
+            check_blocks=options.check_blocks,
+            buffers=-1 if buffers is None else buffers.handle(),
+        )
+        self._finalizer = weakref.finalize(self, _close_loader, self._handle, self.pid)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it is open, and of this process."""
+        return self._finalizer.alive and self.pid == os.getpid()
+
+    def start(self, plan: str, seed: int, epoch: int) -> None:
+        """Begins a stream: `plan`, `seed` and `epoch` decide the values of its images."""
+        _native.loader_start(self._handle, plan, seed, epoch)
+
+    def append(self, piece: Piece) -> None:
+        """Adds to the stream."""
+        _native.loader_append(
+            self._handle,
+            piece.samples,
+            piece.occurrences,
+            piece.batch_sizes,
+            piece.unit_sizes,
+            piece.unit_num_blocks,
+            piece.blocks,
+        )
+
+    def finish(self) -> None:
+        """Nothing more will be added."""
+        _native.loader_finish(self._handle)
+
+    def num_waiting(self) -> int:
+        """Units that no reader has begun or finished reading."""
+        return _native.loader_waiting(self._handle)
+
+    def next(self, timeout_ms: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
+        """TIMEOUT, BATCH or END; images, labels, indices, and slots that Python is to fill."""
+        return _native.loader_next(self._handle, timeout_ms)
+
+    def take_foreign(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """Samples for Python found since the last call: info ``[k, 7]``, arena, offsets, sizes."""
+        return _native.loader_take_foreign(self._handle)
+
+    def stats(self) -> LoaderStats:
+        """Since the engine was made; nothing where it is closed."""
+        if not self.is_usable:
+            return LoaderStats()
+        return from_native(_native.loader_stats(self._handle), self.options.num_workers)
+
+    def stop(self) -> None:
+        """Ends the stream; returns when no thread works on it."""
+        if self.is_usable:
+            _native.loader_stop(self._handle)
+
+    def close(self) -> None:
+        """Ends its threads. Closing twice is fine."""
+        self._finalizer()
+
+
+class EnginePool:
+    """The engines of a loader: at most one idle, and those that iterators have.
+
+    Works without a lock, since iterators give back from finalizers: each step is one list
+    operation, which Python does whole.
+    """
+
+    def __init__(self) -> None:
+        self._idle: list[Engine] = []
+        self._taken: weakref.WeakSet[Engine] = weakref.WeakSet()
+        self._closed: list[LoaderStats] = []
+
+    def take(
+        self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
+    ) -> Engine:
+        """An engine for a stream of its own: the idle one where it fits, else a new one."""
+        engine = self._pop_idle()
+        if engine is not None and not (
+            engine.recognised is recognised and engine.options == options and engine.buffers is buffers
+        ):
+            self._retire(engine)
+            engine = None
+        if engine is None:
+            engine = Engine(recognised, plan, options, buffers)
+        self._taken.add(engine)
+        return engine
+
+    def give_back(self, engine: Engine) -> None:
+        """Ends the engine's stream and keeps it for the next iterator."""
+        self._taken.discard(engine)
+        if not engine.is_usable:
+            return
+        engine.stop()
+        previous = self._pop_idle()
+        self._idle.append(engine)
+        if previous is not None:
+            self._retire(previous)
+
+    def close_idle(self) -> None:
+        """Ends the idle engine's threads."""
+        while (engine := self._pop_idle()) is not None:
+            self._retire(engine)
+
+    def close(self) -> None:
+        """Ends all threads, those of live iterators too."""
+        self.close_idle()
+        for engine in list(self._taken):
+            self._taken.discard(engine)
+            self._retire(engine)
+
+    def stats(self) -> LoaderStats:
+        """The sum over all engines there were."""
+        engines = [*self._idle, *self._taken]
+        return sum([engine.stats() for engine in engines], sum(self._closed, LoaderStats()))
+
+    def _pop_idle(self) -> Engine | None:
+        while self._idle:
+            try:
+                engine = self._idle.pop()
+            except IndexError:  # another thread was quicker
+                break
+            if engine.is_usable:
+                return engine
+        return None
+
+    def _retire(self, engine: Engine) -> None:
+        self._closed.append(engine.stats())
+        if len(self._closed) > 100:
+            self._closed = [sum(self._closed, LoaderStats())]
+        engine.close()
+
+    def __getstate__(self) -> dict[str, object]:
+        return {}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        EnginePool.__init__(self)
+
+
+def _close_loader(handle: int, pid: int) -> None:
+    if pid == os.getpid():  # in a forked child its threads do not exist
+        _native.loader_close(handle)
+
+
+def _close_buffers(handle: int, pid: int) -> None:
+    if pid == os.getpid():
+        _native.buffers_close(handle)

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples that only Python can decode: handed to its workers ahead of need, put into their batch."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from torch_dts.loader._arguments import OnError
+from torch_dts.loader._engine import Engine
+from torch_dts.loader._foreign import ForeignWorkers
+from torch_dts.loader._recognise import Recognised
+from torch_dts.loader._stats import LoaderStats
+
+
+class _Key(NamedTuple):
+    """A place in a batch of one of the epochs that are under way."""
+
+    desk: int
+    batch: int
+    slot: int
+    sample: int
+
+
+class ForeignPool:
+    """The workers of a loader, started with the first sample for them, and what it counts."""
+
+    def __init__(self) -> None:
+        self._workers: ForeignWorkers | None = None
+        self._plan = ""
+        self._pid = -1
+        self._num_desks = 0
+        self._has_warned = False
+        self.num_replaced = 0
+
+    def next_number(self) -> int:
+        """A number for each epoch, so that several at once can share the workers."""
+        self._num_desks += 1
+        return self._num_desks
+
+    def workers(self, plan: str, num_workers: int) -> ForeignWorkers:
+        """The workers, for samples transformed by `plan`; 0: the thread that asks does the work."""
+        if self._workers is None or self._plan != plan or self._pid != os.getpid():
+            self.close()
+            self._workers = ForeignWorkers(num_workers, plan)
+            self._plan = plan
+            self._pid = os.getpid()
+        return self._workers
+
+    def replace(self, image: Tensor, error: Exception) -> None:
+        """Makes a bad sample zeros, and warns of the first one."""
+        image.zero_()
+        self.num_replaced += 1
+        if not self._has_warned:
+            self._has_warned = True
+            warnings.warn(
+                f"a bad sample was replaced by zeros: {error}. Further ones are only counted "
+                "(loader.stats().num_replaced)",
+                stacklevel=2,
+            )
+
+    def stats(self) -> LoaderStats:
+        """What is counted here and not by the engines."""
+        return LoaderStats(num_replaced=self.num_replaced)
+
+    def close(self) -> None:
+        """Ends the workers."""
+        if self._workers is not None and self._pid == os.getpid():
+            self._workers.close()
+        self._workers = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        ForeignPool.__init__(self)
+
+
+class ForeignDesk:
+    """Between an engine and the workers, for one epoch.
+
+    Args:
+        pool: Where the workers are.
+        recognised: Reads and names samples.
+        plan: The transform.
+        num_workers: Of the loader.
+        seed, epoch: Of the random choices.
+        on_error: "raise", or "replace" by zeros.
+    """
+
+    def __init__(
+        self,
+        pool: ForeignPool,
+        recognised: Recognised,
+        plan: str,
+        num_workers: int,
+        seed: int,
+        epoch: int,
+        on_error: OnError,
+    ) -> None:
+        self._pool = pool
+        self._recognised = recognised
+        self._plan = plan
+        self._num_workers = num_workers
+        self._choices = (seed, epoch)
+        self._on_error = on_error
+        self._number = pool.next_number()
+        self._waiting: dict[tuple[int, int], _Key | Exception] = {}
+
+    def collect(self, engine: Engine) -> None:
+        """Hands the samples that the engine found since the last call to the workers."""
+        info, arena, offsets, sizes = engine.take_foreign()
+        if not info.numel():
+            return
+        data = arena.numpy().data
+        rows = zip(info.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
+        for (batch, slot, sample, index, occurrence, _, is_missing), offset, size in rows:
+            key = _Key(self._number, batch, slot, sample)
+            try:
+                encoded = data[offset : offset + size]
+                bytes_ = self._recognised.read_bytes(sample) if is_missing else bytes(encoded)
+            except Exception as error:
+                self._waiting[batch, slot] = error
+                continue
+            self._pool.workers(self._plan, self._num_workers).submit(
+                key, bytes_, index, occurrence, *self._choices
+            )
+            self._waiting[batch, slot] = key
+
+    def fill(self, batch: int, images: Tensor, slots: list[int]) -> None:
+        """Puts the samples of a batch into its images ``[n, C, H, W]``.
+
+        Raises:
+            Exception: Pillow's own for a bad sample, with the sample in its text.
+        """
+        first_error: Exception | None = None
+        for slot in slots:
+            waiting = self._waiting.pop((batch, slot))
+            try:
+                if isinstance(waiting, Exception):
+                    raise waiting
+                images[slot].copy_(self._pool.workers(self._plan, self._num_workers).result(waiting))
+            except Exception as error:
+                if self._on_error == "replace":
+                    self._pool.replace(images[slot], error)
+                elif first_error is None:  # the others of the batch are taken too
+                    first_error = error
+        if first_error is not None:
+            raise first_error
+
+    def clear(self) -> None:
+        """Forgets the samples that nobody will ask for."""
+        self._waiting.clear()

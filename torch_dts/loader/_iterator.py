@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The iterator over one epoch of a loader."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from typing import Any, NoReturn
+
+import torch
+from torch import Tensor
+
+from torch_dts.loader._delivery import Delivery
+from torch_dts.loader._engine import BATCH, END, Engine, EnginePool
+from torch_dts.loader._epoch import Epoch
+from torch_dts.loader._foreign_desk import ForeignDesk
+
+
+class _NoBatchYet(Exception):
+    """The timeout is over."""
+
+
+_SLICE_MS = 100  # a native wait is no longer, so that signals are seen
+_UNITS_AHEAD = 2  # the group of blocks being read, and the next one
+
+
+class LoaderIterator:
+    """Yields the batches of an epoch. Belongs to the process that made it, one thread at a time.
+
+    The engine goes back to its pool when the epoch ends, an error or Ctrl-C ends it, or this
+    object dies. An error about one sample or of the caller's own functions does not end it.
+
+    Args:
+        pool: Where the engine came from.
+        engine: Its stream has been started.
+        epoch: What the engine is fed with.
+        delivery: How batches are handed out.
+        foreign: Samples that Python decodes.
+        num_batches: Of the epoch, for ``len``; None: not known.
+        timeout: Seconds to wait for a batch; 0: for ever.
+    """
+
+    def __init__(
+        self,
+        pool: EnginePool,
+        engine: Engine,
+        epoch: Epoch,
+        delivery: Delivery,
+        foreign: ForeignDesk,
+        num_batches: int | None,
+        timeout: float,
+    ) -> None:
+        self._engine = engine
+        self._pieces = epoch.pieces
+        self._reads_blocks = epoch.reads_blocks
+        self._delivery = delivery
+        self._foreign = foreign
+        self._num_batches = num_batches
+        self._timeout = timeout
+        self._pid = os.getpid()
+        self._num_appended = 0
+        self._num_delivered = 0
+        self._is_complete = False
+        self._sampler_error: Exception | None = None
+        self._indices: list[Tensor] = []
+        self._give_back = weakref.finalize(self, pool.give_back, engine)
+
+    def __iter__(self) -> LoaderIterator:
+        return self
+
+    def __len__(self) -> int:
+        """The batches of the epoch.
+
+        Raises:
+            TypeError: The sampler does not say how many indices it has.
+        """
+        if self._num_batches is None:
+            raise TypeError(f"object of type {type(self).__name__!r} has no len()")
+        return self._num_batches
+
+    def __next__(self) -> Any:
+        """The next batch.
+
+        Raises:
+            StopIteration: There is none.
+            RuntimeError: None came within the timeout, or this is another process.
+            CorruptFileError, OSError: Reading failed; the epoch is over.
+            Exception: What is wrong with a sample, or what the caller's own functions raise.
+        """
+        if not self._give_back.alive:
+            raise StopIteration
+        if self._pid != os.getpid():
+            raise RuntimeError(
+                "this iterator was made in another process, and its threads are there: call iter(loader) here"
+            )
+        if not self._engine.is_usable:
+            raise RuntimeError("the loader was closed while it was iterated")
+        try:
+            images, labels, slots = self._next_native()
+        except _NoBatchYet:
+            # torch's words, and as there the next call waits again
+            raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
+        except BaseException:
+            self.close()
+            raise
+        number = self._num_delivered
+        self._num_delivered += 1
+        indices = self._take_indices(labels.numel()) if self._delivery.returns_index else None
+        if slots.numel():
+            self._foreign.fill(number, images, slots.tolist())
+        return self._delivery.hand_out(images, labels, indices)
+
+    def close(self) -> None:
+        """Ends the epoch. Closing twice is fine."""
+        if self._pid == os.getpid():
+            self._pieces = iter(())
+            self._foreign.clear()
+            self._give_back()
+
+    def _next_native(self) -> tuple[Tensor, Tensor, Tensor]:
+        end = time.monotonic() + self._timeout if self._timeout > 0 else None
+        while True:
+            self._feed()
+            slice_ms = _SLICE_MS
+            if end is not None:
+                slice_ms = min(slice_ms, max(0, int((end - time.monotonic()) * 1000) + 1))
+            state, images, labels, _, slots = self._engine.next(slice_ms)
+            self._foreign.collect(self._engine)
+            if state == BATCH:
+                return images, labels, slots
+            if state == END:
+                self._end()
+            if end is not None and time.monotonic() >= end:
+                raise _NoBatchYet
+
+    def _end(self) -> NoReturn:
+        raise StopIteration if self._sampler_error is None else self._sampler_error
+
+    def _feed(self) -> None:
+        """Appends pieces until enough batches and units are ahead; few, so that memory stays flat."""
+        ahead = self._engine.options.prefetch_batches + 2
+        while not self._is_complete and (
+            self._num_appended - self._num_delivered < ahead
+            or (self._reads_blocks and self._engine.num_waiting() < _UNITS_AHEAD)
+        ):
+            try:
+                piece = next(self._pieces, None)
+            except Exception as error:  # a sampler's: it comes in its place, behind the batches before it
+                self._sampler_error = error
+                piece = None
+            if piece is None:
+                self._is_complete = True
+                self._engine.finish()
+                return
+            self._engine.append(piece)
+            self._num_appended += piece.batch_sizes.numel()
+            if self._delivery.returns_index:
+                self._indices.append(piece.indices)
+
+    def _take_indices(self, count: int) -> Tensor:
+        taken = []
+        while count:
+            first = self._indices[0]
+            taken.append(first[:count])
+            if first.numel() > count:
+                self._indices[0] = first[count:]
+            else:
+                self._indices.pop(0)
+            count -= taken[-1].numel()
+        return torch.cat(taken)

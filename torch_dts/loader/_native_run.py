@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a loader holds from epoch to epoch, and how an epoch begins."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from torch_dts.loader._datasets import check_files
+from torch_dts.loader._delivery import Delivery
+from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers
+from torch_dts.loader._epoch import Batching, batching_of, begin_epoch
+from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
+from torch_dts.loader._iterator import LoaderIterator
+from torch_dts.loader._source import LoaderSource, SourceCache
+from torch_dts.loader._stats import LoaderStats
+from torch_dts.loader._threads import default_reader_threads
+from torch_dts.transforms._read import read
+
+if TYPE_CHECKING:
+    from torch_dts.loader._data_loader import DataLoader
+
+
+class NativeRun:
+    """The source, the engines and the workers of one loader."""
+
+    def __init__(self) -> None:
+        self._sources = SourceCache()
+        self._engines = EnginePool()
+        self._foreign = ForeignPool()
+        self._buffers: SharedBuffers | None = None
+        self._checked: weakref.ref[LoaderSource] | None = None
+        self._num_epochs = 0
+
+    def share_buffers(self, other: NativeRun) -> None:
+        """Uses the same memory for blocks as another loader from now on."""
+        if other._buffers is None:
+            other._buffers = SharedBuffers()
+        self._buffers = other._buffers
+
+    def begin(self, loader: DataLoader) -> LoaderIterator | str:
+        """Begins an epoch; a str: the reason why only Python can read the dataset.
+
+        Raises: as ``iter(loader)``.
+        """
+        source = self._sources.get(loader.dataset, loader.mode)
+        if isinstance(source, str):
+            return source
+        recognised = source.recognised
+        transform = recognised.transform if loader.transform is None else loader.transform
+        reading = read(
+            transform, source_channels=recognised.source_channels, source_size=recognised.source_size
+        )
+        if reading.plan is None:
+            return reading.reason
+        plan = reading.plan.encode(loader.dtype, loader.memory_format)
+        if loader.verify == "file" and (self._checked is None or self._checked() is not source):
+            check_files(loader.dataset)
+            self._checked = weakref.ref(source)
+        batching = batching_of(loader, loader._window)
+        if self._num_epochs == 0:
+            _warn_of_cost(loader, batching, source)
+        delivery = _delivery_of(loader, recognised.target_transform, batching.is_batched)
+        engine = self._engines.take(recognised, plan, _engine_options(loader, source), self._buffers)
+        try:
+            epoch = begin_epoch(batching, loader._epochs, loader.seed, source, self._num_epochs == 0)
+            engine.start(plan, epoch.seed, epoch.epoch)
+        except BaseException:
+            self._engines.give_back(engine)
+            raise
+        self._num_epochs += 1
+        desk = ForeignDesk(
+            self._foreign, recognised, plan, loader.num_workers, epoch.seed, epoch.epoch, loader.on_error
+        )
+        return LoaderIterator(
+            self._engines, engine, epoch, delivery, desk, _num_batches(loader), float(loader.timeout)
+        )
+
+    def stats(self) -> LoaderStats:
+        """Counts and times of all epochs."""
+        return self._engines.stats() + self._foreign.stats()
+
+    def close(self) -> None:
+        """Ends threads and worker processes, lets go of memory and files."""
+        self._engines.close()
+        self._foreign.close()
+        self._sources.clear()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"buffers": self._buffers}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        NativeRun.__init__(self)
+        self._buffers = state["buffers"]
+
+
+def _engine_options(loader: DataLoader, source: LoaderSource) -> EngineOptions:
+    readers = loader.reader_threads
+    return EngineOptions(
+        num_workers=loader.num_workers,
+        prefetch_batches=max(1, 2 if loader.prefetch_factor is None else loader.prefetch_factor),
+        # Indices are put beside the samples by their order.
+        reproducible=loader.reproducible and loader.in_order and not loader.return_index,
+        pin_threads=loader.pin_threads,
+        reader_threads=readers or default_reader_threads(source.has_blocks, loader.num_workers),
+        check_blocks=loader.verify is not False,
+    )
+
+
+def _delivery_of(loader: DataLoader, target_transform: Any, is_batched: bool) -> Delivery:
+    pins_memory = loader.pin_memory and torch.accelerator.is_available()
+    if loader.pin_memory and not pins_memory:
+        warnings.warn(  # torch's words
+            "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory "
+            "won't be used.",
+            stacklevel=4,
+        )
+    collate_fn: Any = loader.collate_fn
+    return Delivery(collate_fn, target_transform, is_batched, loader.return_index, pins_memory)
+
+
+def _num_batches(loader: DataLoader) -> int | None:
+    try:
+        return len(loader)
+    except TypeError:  # a sampler without a length
+        return None
+
+
+def _warn_of_cost(loader: DataLoader, batching: Batching, source: LoaderSource) -> None:
+    order = batching.order
+    if order is None or order.file is None or source.keeps_bytes or not order.shuffle or order.shuffle_window:
+        return
+    warnings.warn(
+        'shuffle_window="all" without keeping the data in memory reads each sample singly, which is slow on '
+        'most disks: a window of blocks (16 is the default) or mode="fully" avoids it',
+        stacklevel=4,
+    )

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The native source of a loader's dataset: opened on first use, anew where the dataset changed."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from torch_dts import _native
+from torch_dts.loader._memory import Mode, fits_in_memory
+from torch_dts.loader._pieces import SampleMap
+from torch_dts.loader._recognise import Readable, Recognised, inspect
+from torch_dts.loader._threads import num_local_ranks
+
+DISK, SHARED = 0, 2  # where bytes are kept: `keep` of torch_dts._native.source_dts
+
+
+class LoaderSource:
+    """A dataset as the native engine reads it.
+
+    Attributes:
+        recognised: The open source.
+        sample_map: From dataset indices to the source's samples.
+        mean_bytes: Of an encoded sample, about.
+        keeps_bytes: Whether samples stay in memory once read (FULLY).
+        has_blocks: Whether it is of whole blocks.
+    """
+
+    def __init__(self, readable: Readable, mode: Mode) -> None:
+        num_bytes = readable.num_bytes()
+        self.mean_bytes = num_bytes / max(1, sum(leaf.num_samples for leaf in readable.leaves))
+        self.recognised, self.keeps_bytes = _open(readable, num_bytes, mode)
+        self.has_blocks = any(leaf.file is not None for leaf in readable.leaves)
+        self.sample_map = SampleMap(self.recognised.samples, self.recognised.labels.numel())
+        self._pid = os.getpid()
+
+    @property
+    def is_current(self) -> bool:
+        """Whether it is of this process and the dataset is still what it was."""
+        return self._pid == os.getpid() and self.recognised.is_current()
+
+
+class SourceCache:
+    """The source of a loader from epoch to epoch."""
+
+    def __init__(self) -> None:
+        self._kept: LoaderSource | None = None
+
+    def get(self, dataset: Any, mode: Mode) -> LoaderSource | str:
+        """The dataset's source, or the reason why only Python can read it.
+
+        Raises:
+            OSError, CorruptFileError: A file can't be read.
+        """
+        if self._kept is not None and self._kept.is_current:
+            return self._kept
+        self._kept = None
+        readable = inspect(dataset)
+        if isinstance(readable, str):
+            return readable
+        self._kept = LoaderSource(readable, mode)
+        return self._kept
+
+    def clear(self) -> None:
+        """Lets go of the source; engines that read it keep it open."""
+        self._kept = None
+
+    def __getstate__(self) -> dict[str, object]:
+        return {}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        self._kept = None
+
+
+def _open(readable: Readable, num_bytes: int, mode: Mode) -> tuple[Recognised, bool]:
+    if mode == "partial":
+        return readable.open(DISK), False
+    # Files of a folder are kept by each process for itself, a .dts file once for all of them.
+    is_shareable = all(leaf.file is not None for leaf in readable.leaves)
+    num_copies = 1 if is_shareable else num_local_ranks()
+    if mode == "fully" or fits_in_memory(num_bytes * num_copies):
+        return readable.open(SHARED), True
+    if not is_shareable:
+        return readable.open(DISK), False
+    # What another process holds already is no longer available, and costs nothing more.
+    recognised = readable.open(SHARED)
+    info = _native.source_info(recognised.source)
+    if info.is_shared and info.held_bytes and fits_in_memory(num_bytes - info.held_bytes):
+        return recognised, True
+    recognised.resource.close()
+    return readable.open(DISK), False
