@@ -3,10 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
-
-from torch import Tensor
 
 Bottleneck = Literal["disk", "decoding", "consumer", "none"]
 
@@ -58,9 +57,9 @@ class LoaderStats:
         return LoaderStats(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
-def from_native(counts: Tensor, num_workers: int) -> LoaderStats:
+def from_native(counts: Sequence[int], num_workers: int) -> LoaderStats:
     """What ``loader_stats`` of an engine with so many workers returned."""
-    samples, batches, foreign, work, for_data, for_room, in_next, num_bytes, _, _ = counts.tolist()
+    samples, batches, foreign, work, for_data, for_room, in_next, num_bytes, _, _ = counts
     seconds = 1e-9 / max(1, num_workers)
     return LoaderStats(
         num_images=samples,

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ranks with different seeds are told so, by whichever comes second."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+
+import pytest
+import torch.distributed as dist
+
+from torch_dts.loader import _seed_agreement
+from torch_dts.loader._order import Order
+from torch_dts.loader._seed_agreement import require_same_seed
+
+
+@pytest.fixture
+def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[dist.Store]:
+    """A store, and a process group of two ranks that would wait for each other in any collective."""
+    store = dist.HashStore()
+    store.set_timeout(datetime.timedelta(seconds=1))
+    monkeypatch.setattr(dist, "is_initialized", lambda: True)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: store)
+    _seed_agreement._begun.clear()
+    yield store
+    _seed_agreement._begun.clear()
+
+
+def other_process() -> None:
+    _seed_agreement._begun.clear()
+
+
+@pytest.mark.usefixtures("two_ranks")
+def test_equal_seeds_agree_and_others_are_an_error() -> None:
+    require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=0), 5)
+    require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=0), 6)
+    other_process()
+    require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=1), 5 + 2**64)
+    with pytest.raises(
+        ValueError,
+        match=r"rank 1 has seed 7, shuffle_window all, but another rank has seed 6, shuffle_window all: ",
+    ):
+        require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=1), 7)
+
+
+@pytest.mark.usefixtures("two_ranks")
+def test_windows_are_compared_too() -> None:
+    require_same_seed(Order(10, shuffle=True, shuffle_window=16, num_replicas=2), 5)
+    other_process()
+    with pytest.raises(
+        ValueError, match=r"has seed 5, shuffle_window 8, but another rank has seed 5, shuffle_w"
+    ):
+        require_same_seed(Order(10, shuffle=True, shuffle_window=8, num_replicas=2, rank=1), 5)
+
+
+@pytest.mark.usefixtures("two_ranks")
+def test_other_data_are_not_compared() -> None:
+    require_same_seed(Order(10, shuffle=True, num_replicas=2), 5)
+    require_same_seed(Order(11, shuffle=True, num_replicas=2), 6)
+    require_same_seed(Order(10, num_replicas=2), 6)
+
+
+def test_ranks_of_something_else_are_not_compared(two_ranks: dist.Store) -> None:
+    require_same_seed(Order(10, num_replicas=3), 5)
+    assert two_ranks.num_keys() == 0
+
+
+def test_without_a_process_group_nothing_is_compared() -> None:
+    require_same_seed(Order(10, num_replicas=3), 5)
+    assert not _seed_agreement._begun
