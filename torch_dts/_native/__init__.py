@@ -6,7 +6,7 @@ GIL. The one place where the core's errors become Python's: IoError -> OSError w
 file name, CorruptFile -> CorruptFileError.
 """
 
-from torch_dts._native import _file, _image, _loader, _order, _plan, _source, _write
+from torch_dts._native import _file, _image, _loader, _order, _pixel, _plan, _source, _write
 from torch_dts._native._call import translate_error
 from torch_dts._native._file import (
     check_blocks,
@@ -57,6 +57,13 @@ from torch_dts._native._order import (
     sample_order,
     set_next_epoch,
 )
+from torch_dts._native._pixel import (
+    pixel_writer_abort,
+    pixel_writer_finish,
+    pixel_writer_open,
+    pixel_writer_write,
+    read_pixels,
+)
 from torch_dts._native._plan import choose_seed, run_plan
 from torch_dts._native._source import (
     SourceInfo,
@@ -91,6 +98,7 @@ STATEFUL_OPS = (
     *_order.STATEFUL_OPS,
     *_image.STATEFUL_OPS,
     *_source.STATEFUL_OPS,
+    *_pixel.STATEFUL_OPS,
     *_loader.STATEFUL_OPS,
     *_write.STATEFUL_OPS,
 )
@@ -137,10 +145,15 @@ __all__ = [
     "loader_waiting",
     "pack_samples",
     "packing_bound",
+    "pixel_writer_abort",
+    "pixel_writer_finish",
+    "pixel_writer_open",
+    "pixel_writer_write",
     "probe_files",
     "rank_runs",
     "read_blocks",
     "read_files_into",
+    "read_pixels",
     "read_samples",
     "run_plan",
     "sample_order",

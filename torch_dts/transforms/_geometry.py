@@ -182,7 +182,9 @@ def _resampling(parameters: Parameters, state: State, version: int, width: int) 
         )
     antialias = get(parameters, "antialias")
     if antialias is not True:
-        raise Refusal(f"antialias={antialias!r} on tensors is not run natively; use antialias=True")
+        raise Refusal(
+            f"antialias={values.show(antialias)} on tensors is not run natively; use antialias=True"
+        )
     if version == 1 and width == 1:
         raise Refusal("on tensors torch's own resize to a width of 1 pixel is another one")
     return values.FILTERS[mode], _TENSOR_RESIZE[version]
@@ -210,7 +212,8 @@ def _border(
             raise Refusal("negative padding of tensors is not run natively")
         if type(fill) in (list, tuple) and (version == 1 or mode != 0):
             raise Refusal("torchvision does not take a list as the fill of a tensor here")
-        if any(byte != int(byte) for byte in values.channel_values(fill or 0, "fill", state.channels)):
+        numbers = values.channel_values(0 if fill is None else fill, "fill", state.channels)
+        if any(byte != int(byte) for byte in numbers):
             raise Refusal(f"fill={fill} of a uint8 tensor is not a whole number")
     return (values.fill_bytes(fill, state.channels) if mode == 0 else ()), mode
 

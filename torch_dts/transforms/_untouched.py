@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import inspect
 import types
 from collections.abc import Iterator
 from typing import Any
@@ -28,6 +27,7 @@ _METHODS = (
     "_call_kernel",
 )
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+_BUILTIN = (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType)
 _PLAIN = (int, float, bool, str, type(None), torch.dtype, np.ndarray, torch.Tensor)
 
 
@@ -39,14 +39,14 @@ def parameters_of(operation: Any) -> dict[str, Any]:
     """
     kind = type(operation)
     attributes = dict(object.__getattribute__(operation, "__dict__"))
-    for name in attributes:
-        if name != "training" and inspect.getattr_static(kind, name, None) is not None:
-            raise Refusal(f"its {name} was exchanged")
-    for name in _METHODS:
-        method = inspect.getattr_static(kind, name, None)
-        home = getattr(_function(method), "__globals__", {}).get("__name__", "torch")
-        if str(home).partition(".")[0] not in ("torch", "torchvision"):
-            raise Refusal(f"the {name} of its class was exchanged")
+    for base in kind.__mro__:
+        members = vars(base)
+        for name in attributes:
+            if name in members and name != "training":
+                raise Refusal(f"its {name} was exchanged")
+        for name in _METHODS:
+            if name in members and not _is_the_librarys(members[name]):
+                raise Refusal(f"the {name} of its class was exchanged")
     for name in _HOOKS:
         if attributes.get(name):
             raise Refusal("it has a forward hook")
@@ -67,8 +67,12 @@ def describe(operation: Any) -> str:
     return f"{prefix}{kind.__qualname__}({shown})"
 
 
-def _function(method: Any) -> Any:
-    return method.__func__ if isinstance(method, staticmethod | classmethod) else method
+def _is_the_librarys(method: Any) -> bool:
+    if type(method) in (staticmethod, classmethod):
+        method = method.__func__
+    if type(method) is types.FunctionType:
+        return str(method.__globals__.get("__name__")).partition(".")[0] in ("torch", "torchvision")
+    return type(method) in _BUILTIN
 
 
 def _shown(attributes: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -84,6 +88,6 @@ def _show(value: Any) -> str:
     if type(value) in (list, tuple):
         items = ", ".join(_show(item) for item in value)
         return f"[{items}]" if type(value) is list else f"({items}{',' if len(value) == 1 else ''})"
-    if type(value) in _PLAIN or isinstance(value, np.generic):
+    if type(value) in _PLAIN or issubclass(type(value), np.generic):
         return " ".join(repr(value).split())
     return type(value).__qualname__

@@ -7,7 +7,6 @@ run its author's code.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +31,7 @@ _PLAIN_NUMBERS = (int, float, bool)
 # Limits of the core (csrc/core/pipeline/sample_plan.cpp), beyond what anybody needs.
 MAX_SIDE = 65535  # pixels
 MAX_NUMBER = 1e6  # scales, ratios, factors, degrees, sigmas
+_MAX_FLOAT32 = 3.4028234663852886e38
 
 
 class Refusal(Exception):
@@ -46,21 +46,22 @@ def get(parameters: Parameters, name: str) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    return type(value) in _PLAIN_NUMBERS or isinstance(value, np.number | np.bool_)
+    # Not isinstance(), which asks the object for its class.
+    return type(value) in _PLAIN_NUMBERS or issubclass(type(value), np.number | np.bool_)
 
 
 def number(value: Any, name: str) -> float:
-    """A finite float."""
+    """A float that is finite as float32, too."""
     if not is_number(value):
         raise Refusal(f"{name} is {type(value).__name__}, not a number")
-    if not math.isfinite(value):
-        raise Refusal(f"{name} is {value}, not finite")
+    if not abs(value) <= _MAX_FLOAT32:
+        raise Refusal(f"{name} is {value}, not finite as float32")
     return float(value)
 
 
 def integer(value: Any, name: str) -> int:
-    if not is_number(value) or isinstance(value, float | np.floating):
-        raise Refusal(f"{name} is {_text(value)}, not an integer")
+    if not is_number(value) or issubclass(type(value), float | np.inexact):
+        raise Refusal(f"{name} is {show(value)}, not an integer")
     return int(value)
 
 
@@ -95,7 +96,7 @@ def pair(value: Any, name: str) -> tuple[float, float]:
 
 
 def number_range(
-    value: Any, name: str, low: float = -math.inf, high: float = math.inf
+    value: Any, name: str, low: float = -MAX_NUMBER, high: float = MAX_NUMBER
 ) -> tuple[float, float]:
     """(min, max) with low <= min <= max <= high."""
     first, last = pair(value, name)
@@ -128,7 +129,7 @@ def interpolation(parameters: Parameters) -> InterpolationMode:
         return _MODES_BY_NUMBER[value]
     if type(value) is str and value in _MODES_BY_NAME:
         return _MODES_BY_NAME[value]
-    raise Refusal(f"interpolation is {_text(value)}, which torchvision does not know")
+    raise Refusal(f"interpolation is {show(value)}, which torchvision does not know")
 
 
 def padding(value: Any) -> tuple[int, int, int, int]:
@@ -147,7 +148,7 @@ def padding(value: Any) -> tuple[int, int, int, int]:
 def pad_mode(parameters: Parameters) -> int:
     mode = get(parameters, "padding_mode")
     if type(mode) is not str or mode not in PAD_MODES:
-        raise Refusal(f"padding_mode is {_text(mode)}, which torchvision does not know")
+        raise Refusal(f"padding_mode is {show(mode)}, which torchvision does not know")
     return PAD_MODES.index(mode)
 
 
@@ -160,6 +161,7 @@ def fill_bytes(value: Any, channels: int) -> tuple[int, ...]:
     return tuple(int(item) for item in values)
 
 
-def _text(value: Any) -> str:
-    is_plain = is_number(value) or type(value) in (str, torch.dtype, InterpolationMode)
+def show(value: Any) -> str:
+    """A value for a message: plain ones as they are, the type of any other."""
+    is_plain = is_number(value) or value is None or type(value) in (str, torch.dtype, InterpolationMode)
     return repr(value) if is_plain else type(value).__name__
