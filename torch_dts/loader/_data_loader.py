@@ -15,11 +15,10 @@ from torch_dts.datasets._stream import ShuffleWindow
 from torch_dts.file._arguments import Verify, check_callable
 from torch_dts.loader._arguments import OnError, Options, check_options, refuse_for_iterable, refuse_ranks
 from torch_dts.loader._datasets import with_transform
-from torch_dts.loader._epoch import PythonEpoch, begin_python_epoch
-from torch_dts.loader._fallback import fallback_loader
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
+from torch_dts.loader._python_run import PythonRun
 from torch_dts.loader._sampler import stream_order
 from torch_dts.loader._stats import LoaderStats
 from torch_dts.loader._threads import default_num_workers
@@ -201,6 +200,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self._window = options.window
         self._epochs = epochs_of(self, options)
         self._run = NativeRun()
+        self._python_run = PythonRun()
         if share_buffers_with is not None:
             self._run.share_buffers(share_buffers_with._run)
         if batch_sampler is None and hasattr(self.sampler, "set_epoch") and self.batch_sampler is not None:
@@ -216,9 +216,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             OSError, CorruptFileError: A file can't be read, or is damaged (``verify="file"``).
         """
         begun = self._run.begin(self)
-        if isinstance(begun, str):
-            return iter(fallback_loader(self, begun))
-        return begun
+        return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
 
     def __len__(self) -> int:
         """Batches of an epoch, the same number on each rank.
@@ -271,14 +269,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         and its iterators are gone.
         """
         self._run.close()
+        self._python_run.close()
 
     def effective_dataset(self) -> Any:
         """The dataset with the loader's transform."""
         return self.dataset if self.transform is None else with_transform(self.dataset, self.transform)
-
-    def begin_python_epoch(self) -> PythonEpoch:
-        """Claims an epoch for worker processes: its seed, number and batches of dataset indices."""
-        return begin_python_epoch(self, self._epochs, self.seed, self._window)
 
     def check_worker_number_rationality(self) -> None:
         """Nothing to warn of: more threads than CPUs do no harm, unlike torch's processes."""

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// torchvision's GaussianBlur on a uint8 image: a kernel of float32 weights, reflected
-// borders, sums in float32, rounded half to even. torch's convolution adds in another
-// order, so a value may differ by 1 where the sum is within rounding of a half.
+// torchvision's GaussianBlur on a uint8 image: float32 weights, reflected borders, sums in
+// float32, rounded half to even. Rows first, then columns; torch multiplies the two kernels
+// and adds in an order that depends on the CPU. So a value may differ by 1 where the true sum
+// is within 2e-4 of a half (kernels up to 33): one in 50 000. Kernels with SIMD give the same
+// bytes as the generic ones.
 #pragma once
 
 #include <array>
@@ -13,8 +15,8 @@
 namespace dts {
 
 // kernel: width, height (odd, >= 1); sigma: x, y. In place; `scratch` is reused memory.
-// InvalidArgument: an even kernel, a sigma that is not > 0, an image that is smaller than
-// half the kernel (reflection needs more; torch refuses it, too).
+// InvalidArgument: an even kernel, a sigma that is not > 0 or not finite, an image that is
+// not larger than half the kernel (reflection needs more; torch refuses it, too).
 void gaussian_blur(const ImageView& image, std::array<std::int64_t, 2> kernel,
                    std::array<double, 2> sigma, Scratch& scratch);
 

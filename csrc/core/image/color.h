@@ -3,7 +3,8 @@
 // PIL image: Pillow's ImageEnhance, convert("L"), ImageOps.autocontrast, and the HSV
 // round trip of adjust_hue. Images have 3 channels (RGB) or 1 (L), where an operation on
 // L does what Pillow does. Kernels with SIMD give the same bytes as the generic ones.
-// All thread-safe.
+// All thread-safe. InvalidArgument: other numbers of channels, a factor that is not finite
+// as a float32.
 #pragma once
 
 #include <cstdint>

@@ -69,22 +69,23 @@ void turn(const ConstImageView& image, int quarters, const ImageView& out) {
   }
 }
 
-// Pillow's floor of a coordinate, anything below 0 being outside.
-std::int64_t pixel_of(double at) { return at < 0 ? -1 : static_cast<std::int64_t>(at); }
+// The pixel that a coordinate lies in, -1 outside of the image.
+std::int64_t pixel_of(double at, std::int64_t size) {
+  return at >= 0 && at < static_cast<double>(size) ? static_cast<std::int64_t>(at) : -1;
+}
 
 // A matrix without rotation (a half turn about some centre): both axes on their own.
 template <int kChannels>
 void scale_nearest(const ConstImageView& image, const Affine& affine, const ImageView& out) {
   double y_at = affine.y0 + affine.yy * 0.5;
   for (std::int64_t y = 0; y < out.height; ++y, y_at += affine.yy) {
-    const std::int64_t from_y = pixel_of(y_at);
-    if (from_y < 0 || from_y >= image.height) continue;
+    const std::int64_t from_y = pixel_of(y_at, image.height);
+    if (from_y < 0) continue;
     double x_at = affine.x0 + affine.xx * 0.5;
     std::uint8_t* to = out.row(y);
     for (std::int64_t x = 0; x < out.width; ++x, x_at += affine.xx, to += kChannels) {
-      const std::int64_t from_x = pixel_of(x_at);
-      if (from_x < 0 || from_x >= image.width) continue;
-      copy_pixel<kChannels>(image.row(from_y) + from_x * kChannels, to);
+      const std::int64_t from_x = pixel_of(x_at, image.width);
+      if (from_x >= 0) copy_pixel<kChannels>(image.row(from_y) + from_x * kChannels, to);
     }
   }
 }
@@ -124,8 +125,9 @@ void nearest_double(const ConstImageView& image, const Affine& affine, const Ima
     double at_x = row_x, at_y = row_y;
     std::uint8_t* to = out.row(y);
     for (std::int64_t x = 0; x < out.width; ++x, to += kChannels) {
-      const std::int64_t from_x = pixel_of(at_x), from_y = pixel_of(at_y);
-      if (from_x >= 0 && from_x < image.width && from_y >= 0 && from_y < image.height) {
+      const std::int64_t from_x = pixel_of(at_x, image.width);
+      const std::int64_t from_y = pixel_of(at_y, image.height);
+      if (from_x >= 0 && from_y >= 0) {
         copy_pixel<kChannels>(image.row(from_y) + from_x * kChannels, to);
       }
       at_x += affine.xx;
@@ -200,7 +202,12 @@ void rotate_image(const ConstImageView& image, double degrees, Filter filter,
                           std::to_string(image.channels));
   }
   if (out.height != image.height || out.width != image.width || out.channels != image.channels) {
-    throw InvalidArgument("the rotated image must have the size and channels of the image");
+    const auto text = [](const ConstImageView& view) {
+      return std::to_string(view.height) + "x" + std::to_string(view.width) + "x" +
+             std::to_string(view.channels);
+    };
+    throw InvalidArgument("the rotated image must have the image's size, " + text(image) +
+                          ", not " + text(out));
   }
   if (fill.size() > 1 && static_cast<std::int64_t>(fill.size()) != image.channels) {
     throw InvalidArgument("the fill must have 1 or " + std::to_string(image.channels) +
@@ -208,6 +215,11 @@ void rotate_image(const ConstImageView& image, double degrees, Filter filter,
   }
   if (!std::isfinite(degrees)) {
     throw InvalidArgument("the angle must be a finite number, not " + std::to_string(degrees));
+  }
+  if (maybe_center && !(std::isfinite((*maybe_center)[0]) && std::isfinite((*maybe_center)[1]))) {
+    throw InvalidArgument("the centre of rotation must be finite numbers, not " +
+                          std::to_string((*maybe_center)[0]) + ", " +
+                          std::to_string((*maybe_center)[1]));
   }
   if (out.width <= 0 || out.height <= 0) return;
   if (image.channels == 1) {

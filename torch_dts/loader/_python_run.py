@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Epochs of a loader that works in Python: our order and seeds, torch's DataLoader for the rest."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+from torch.utils.data import IterableDataset
+
+from torch_dts.loader._epoch import begin_python_epoch
+from torch_dts.loader._fallback import FallbackLoader, fallback_loader
+
+if TYPE_CHECKING:
+    from torch_dts.loader._data_loader import DataLoader
+
+_NO_REPLACING = (
+    "on_error='replace' has no effect where a DataLoader works as torch's own, in Python: a bad sample raises"
+)
+
+
+class PythonRun:
+    """The torch DataLoader that does a loader's work, kept from epoch to epoch."""
+
+    def __init__(self) -> None:
+        self._fallback: FallbackLoader | None = None
+        self._batches = _EpochBatches()
+        self._made_for: tuple[Any, ...] = ()
+        self._reason: str | None = None
+
+    def begin(self, loader: DataLoader, reason: str) -> Iterator[Any]:
+        """Begins an epoch; warns the first time, with the reason."""
+        made_for = (reason, loader.transform, loader.num_workers, loader.collate_fn, loader.dtype)
+        # A dataset with another transform is a copy, and would not see later changes.
+        is_kept = self._made_for == made_for and (loader.transform is None or loader.persistent_workers)
+        if self._fallback is None or not is_kept:
+            self._fallback = self._make(loader, reason)
+            self._made_for = made_for
+        if not isinstance(loader.dataset, IterableDataset):
+            epoch = begin_python_epoch(loader, loader._epochs, loader.seed, loader._window)
+            self._batches.prepare(epoch.batches)
+            self._fallback.begin(epoch.seed, epoch.epoch)
+        return iter(self._fallback)
+
+    def close(self) -> None:
+        """Lets go of the worker processes."""
+        self._fallback = None
+
+    def _make(self, loader: DataLoader, reason: str) -> FallbackLoader:
+        with warnings.catch_warnings():
+            if reason == self._reason:  # it was said before
+                warnings.simplefilter("ignore")
+            elif loader.on_error == "replace":
+                warnings.warn(_NO_REPLACING, stacklevel=5)
+            self._reason = reason
+            return fallback_loader(
+                _View(loader, self._batches),  # type: ignore[arg-type]  # only attributes are read
+                reason,
+                dataset=loader.effective_dataset(),
+                with_index=loader.return_index,
+                stacklevel=6,
+            )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        PythonRun.__init__(self)
+
+
+class _EpochBatches:
+    """A batch sampler that gives what was prepared for the epoch; as long as the loader."""
+
+    def __init__(self) -> None:
+        self._prepared: Iterator[Any] = iter(())
+        self.measured: Any = None
+
+    def prepare(self, batches: Iterator[Any]) -> None:
+        self._prepared = batches
+
+    def __iter__(self) -> Iterator[Any]:
+        return self._prepared
+
+    def __len__(self) -> int:
+        return len(self.measured)
+
+
+class _View:
+    """A loader's attributes, with the epoch's batches in the place of its samplers."""
+
+    def __init__(self, loader: DataLoader, batches: _EpochBatches) -> None:
+        self._loader = loader
+        batches.measured = loader.sampler if loader.batch_sampler is None else loader.batch_sampler
+        self.batch_sampler: Iterable[Any] | None = None if loader.batch_sampler is None else batches
+        self.sampler: Iterable[Any] = batches if loader.batch_sampler is None else loader.sampler
+        self.collate_fn: Callable[[Any], Any] = loader.collate_fn
+        if loader.dtype is not None or loader.memory_format is not None:
+            self.collate_fn = _Converting(loader.collate_fn, loader.dtype, loader.memory_format)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+
+class _Converting:
+    """A collate_fn whose images come out with another dtype or memory format.
+
+    Raises:
+        ValueError: There are no images at the batch's first place, or bytes are asked of floats.
+    """
+
+    def __init__(
+        self,
+        collate_fn: Callable[[Any], Any],
+        dtype: torch.dtype | None,
+        memory_format: torch.memory_format | None,
+    ) -> None:
+        self._collate_fn = collate_fn
+        self._dtype = dtype
+        self._memory_format = memory_format
+
+    def __call__(self, samples: Any) -> Any:
+        made = self._collate_fn(samples)
+        images = made[0] if isinstance(made, (list, tuple)) and made else made
+        if not isinstance(images, Tensor):
+            raise ValueError(
+                f"dtype or memory_format is given, but a batch begins with {type(images).__name__}, no tensor"
+            )
+        if self._dtype == torch.uint8 and images.dtype != torch.uint8:
+            raise ValueError(f"dtype is torch.uint8, but the transform gives {images.dtype}")
+        layout = self._memory_format if images.dim() == 4 else None
+        images = images.to(self._dtype or images.dtype, memory_format=layout or torch.preserve_format)
+        return type(made)((images, *made[1:])) if isinstance(made, (list, tuple)) else images
