@@ -35,5 +35,9 @@ def test_the_plan() -> None:
     )
     with pytest.raises(Refusal, match="the result is a PIL image"):
         State(size=(5, 6)).finish()
+    with pytest.raises(Refusal, match="the result has 5 x 65536 pixels, more than 65535 on a side"):
+        State(size=(5, 65536), kind=Kind.IMAGE).finish()
+    with pytest.raises(Refusal, match="it has 65 operations on pixels, more than 64"):
+        State(size=(5, 6), kind=Kind.IMAGE, steps=[steps.Grayscale(3)] * 65).finish()
     with pytest.raises(Refusal, match="the size of the result depends on the image"):
         State(kind=Kind.TENSOR).finish()

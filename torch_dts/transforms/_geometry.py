@@ -34,8 +34,6 @@ def read_random_resized_crop(parameters: Parameters, state: State, version: int)
     op = state.take_op()
     height, width = values.height_width(parameters)
     scale = values.number_range(get(parameters, "scale"), "scale", low=0.0)
-    if scale[0] == 0:
-        raise Refusal("a scale from 0 is not run natively")
     ratio = read_ratio(parameters, version)
     filter_number, note = _resampling(parameters, state, version, width)
     state.steps.append(steps.RandomResizedCrop(op, height, width, scale, ratio, filter_number))

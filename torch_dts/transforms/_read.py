@@ -122,34 +122,36 @@ def _nothing(parameters: Parameters, state: State, version: int) -> str:
     return ""
 
 
-def _both(name: str, reader: Reader) -> dict[type, tuple[Reader, int]]:
-    return {getattr(v1, name): (reader, 1), getattr(v2, name): (reader, 2)}
+_BY_NAME: dict[str, Reader] = {
+    "RandomResizedCrop": _geometry.read_random_resized_crop,
+    "Resize": _geometry.read_resize,
+    "CenterCrop": _geometry.read_center_crop,
+    "RandomCrop": _geometry.read_random_crop,
+    "Pad": _geometry.read_pad,
+    "RandomHorizontalFlip": _geometry.read_horizontal_flip,
+    "RandomVerticalFlip": _geometry.read_vertical_flip,
+    "RandomRotation": _geometry.read_random_rotation,
+    "ColorJitter": _color.read_color_jitter,
+    "Grayscale": _color.read_grayscale,
+    "RandomGrayscale": _color.read_random_grayscale,
+    "RandomAutocontrast": _color.read_autocontrast,
+    "GaussianBlur": _color.read_gaussian_blur,
+    "RGB": _color.read_rgb,
+    "ToTensor": _tensors.read_to_tensor,
+    "PILToTensor": _tensors.read_pil_to_tensor,
+    "ToImage": _tensors.read_to_image,
+    "ToPureTensor": _tensors.read_to_pure_tensor,
+    "ConvertImageDtype": _tensors.read_convert_image_dtype,
+    "ToDtype": _tensors.read_to_dtype,
+    "Normalize": _tensors.read_normalize,
+    "RandomErasing": _tensors.read_random_erasing,
+    "Identity": _nothing,
+}
 
-
+# v1 lacks some, and v2 is to lose some.
 _READERS: dict[type, tuple[Reader, int]] = {
-    **_both("RandomResizedCrop", _geometry.read_random_resized_crop),
-    **_both("Resize", _geometry.read_resize),
-    **_both("CenterCrop", _geometry.read_center_crop),
-    **_both("RandomCrop", _geometry.read_random_crop),
-    **_both("Pad", _geometry.read_pad),
-    **_both("RandomHorizontalFlip", _geometry.read_horizontal_flip),
-    **_both("RandomVerticalFlip", _geometry.read_vertical_flip),
-    **_both("RandomRotation", _geometry.read_random_rotation),
-    **_both("ColorJitter", _color.read_color_jitter),
-    **_both("Grayscale", _color.read_grayscale),
-    **_both("RandomGrayscale", _color.read_random_grayscale),
-    **_both("RandomAutocontrast", _color.read_autocontrast),
-    **_both("GaussianBlur", _color.read_gaussian_blur),
-    **_both("ToTensor", _tensors.read_to_tensor),
-    **_both("PILToTensor", _tensors.read_pil_to_tensor),
-    **_both("ConvertImageDtype", _tensors.read_convert_image_dtype),
-    **_both("Normalize", _tensors.read_normalize),
-    **_both("RandomErasing", _tensors.read_random_erasing),
-    v2.RGB: (_color.read_rgb, 2),
-    v2.Identity: (_nothing, 2),
-    v2.ToImage: (_tensors.read_to_image, 2),
-    v2.ToPureTensor: (_tensors.read_to_pure_tensor, 2),
-    v2.ToDtype: (_tensors.read_to_dtype, 2),
+    **{getattr(v1, name): (reader, 1) for name, reader in _BY_NAME.items() if hasattr(v1, name)},
+    **{getattr(v2, name): (reader, 2) for name, reader in _BY_NAME.items() if hasattr(v2, name)},
     nn.Identity: (_nothing, 1),
     _presets.ImageClassification: (_presets.read_image_classification, 1),
 }

@@ -10,7 +10,7 @@ import torch
 
 from torch_dts.transforms._plan import NO_SCALE, Plan
 from torch_dts.transforms._steps import RandomErasing, Step
-from torch_dts.transforms._values import Refusal
+from torch_dts.transforms._values import MAX_SIDE, MAX_STEPS, Refusal
 
 
 class Kind(Enum):
@@ -87,6 +87,10 @@ class State:
                 "a Resize((height, width)), CenterCrop or RandomCrop is missing"
             )
         height, width = self.size
+        if max(height, width) > MAX_SIDE:
+            raise Refusal(f"the result has {height} x {width} pixels, more than {MAX_SIDE} on a side")
+        if len(self.steps) > MAX_STEPS:
+            raise Refusal(f"it has {len(self.steps)} operations on pixels, more than {MAX_STEPS}")
         return Plan(
             tuple(self.steps),
             (self.channels, height, width),

@@ -30,6 +30,7 @@ PAD_MODES = ("constant", "edge", "reflect", "symmetric")
 _PLAIN_NUMBERS = (int, float, bool)
 # Limits of the core (csrc/core/pipeline/sample_plan.cpp), beyond what anybody needs.
 MAX_SIDE = 65535  # pixels
+MAX_STEPS = 64
 MAX_NUMBER = 1e6  # scales, ratios, factors, degrees, sigmas
 _MAX_FLOAT32 = 3.4028234663852886e38
 
