@@ -27,7 +27,15 @@ CORE_LAYERS = {
 }
 CODEC_HEADERS = {"jpeglib.h", "jerror.h", "zlib.h", "libdeflate.h"}
 # Who may call the platform; the rest is C++ and codecs.
-PLATFORM_FILES = {"base/file_posix.cpp", "base/file_testing.h"}
+PLATFORM_FILES = {
+    "base/file_posix.cpp",
+    "base/file_testing.h",
+    "base/process_posix.cpp",
+    "base/topology_posix.cpp",
+    "pipeline/shared_store_handover_posix.cpp",
+    "pipeline/shared_store_posix.cpp",
+    "pipeline/shared_store_region_posix.cpp",
+}
 TORCH_HEADERS = ("torch/csrc/stable/", "torch/headeronly/", "torch/csrc/inductor/aoti_torch/c/")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)

@@ -17,7 +17,7 @@ import pytest
 import torch_dts
 
 ROOT = pathlib.Path(__file__).parent.parent
-CASES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md"]
+CASES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "loader.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -104,7 +104,7 @@ def test_demo_makes_its_own_pictures(tmp_path: pathlib.Path) -> None:
     done = run_python([str(ROOT / "examples" / "demo.py"), *arguments], tmp_path)
     assert done.returncode == 0, done.stderr
     assert "6 synthetic pictures (no photographs) in made" in done.stdout
-    for name in ("ImageFolder", "DTSDataset", "DTSIterableDataset"):
+    for name in ("torch, ImageFolder", "torch, the file", "ours, ImageFolder", "ours, the file"):
         line = rf"^{name} +\d+ +\d+   \d+\.\d+ -> \d+\.\d+$"
         assert re.search(line, done.stdout, re.MULTILINE), done.stdout
     assert (tmp_path / "demo.dts").stat().st_size == 32 << 20

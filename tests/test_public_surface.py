@@ -28,6 +28,13 @@ SIGNATURES = {
     "DTSDataset": "(path, transform=None, target_transform=None, *, loader=None, root=None, verify='blocks')",
     "DTSIterableDataset": """(path, transform=None, target_transform=None, *, shuffle=True, seed=None,
         shuffle_window=16, batch_size=None, num_replicas=None, rank=None, verify='blocks')""",
+    "DataLoader": """(dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None, num_workers=None,
+        collate_fn=None, pin_memory=False, drop_last=False, timeout=0, worker_init_fn=None,
+        multiprocessing_context=None, generator=None, *, prefetch_factor=None, persistent_workers=False,
+        pin_memory_device='', in_order=True, transform=None, seed=None, mode='auto', shuffle_window=None,
+        reproducible=True, dtype=None, memory_format=None, return_index=False, on_error='raise',
+        verify='blocks', num_replicas=None, rank=None, distributed=False, reader_threads=None,
+        pin_threads=False, share_buffers_with=None)""",
     "CorruptFileError": "(path, offset=None, problem='')",
     "extract": "(path, directory, *, overwrite=False, indices=None, num_workers=None, progress=None)",
     "verify": "(path, *, num_workers=None, progress=None)",
@@ -42,7 +49,7 @@ def describe(function: Any) -> str:
 
 
 def test_public_names() -> None:
-    assert sorted(torch_dts.__all__) == sorted([*SIGNATURES, "__version__"])
+    assert sorted(torch_dts.__all__) == sorted([*SIGNATURES, "__version__", "transforms"])
     assert len(torch_dts.__all__) <= 12
 
 

@@ -162,7 +162,7 @@ class Readable:
             if len(self.leaves) == 1:
                 return opened.pop(self.leaves[0])
             # The joined source holds its parts: their own handles are not needed any more.
-            return _native.source_join([opened[leaf] for leaf in self.leaves])
+            return int(_native.source_join([opened[leaf] for leaf in self.leaves]))
         finally:
             _close_all(tuple(opened.values()))
 
@@ -203,6 +203,16 @@ def _read(dataset: Any, known: dict[int, Leaf], depth: int = 0) -> Readable:
     if depth and isinstance(dataset, IterableDataset):
         raise NotReadable(f"{type(dataset).__qualname__} has no items to choose from")
     return Readable((leaf,), leaf.samples, leaf.labels, (leaf.is_current,), is_whole=True)
+
+
+def is_plain_subset(dataset: Any) -> bool:
+    """Whether it is torch's Subset, in all that it does."""
+    return Subset in type(dataset).__mro__ and not changed_behaviour(dataset, _SUBSET)
+
+
+def is_plain_concat(dataset: Any) -> bool:
+    """Whether it is torch's ConcatDataset, in all that it does."""
+    return ConcatDataset in type(dataset).__mro__ and not changed_behaviour(dataset, _CONCAT)
 
 
 def _require_own(dataset: Any, owners: dict[str, type | None]) -> dict[str, Any]:

@@ -49,22 +49,22 @@ struct Step {
   std::uint32_t op = 0;  // position among the random operations (format.md section 5)
   double p = 1.0;
   std::int64_t height = 0, width = 0;
-  std::int64_t max_size = 0;              // 0: none
-  Filter filter = Filter::kBilinear;      // Pillow's numbers: 0 nearest 1 lanczos 2 bilinear
-                                          // 3 bicubic 4 box 5 hamming
+  std::int64_t max_size = 0;          // 0: none
+  Filter filter = Filter::kBilinear;  // Pillow's numbers: 0 nearest 1 lanczos 2 bilinear
+                                      // 3 bicubic 4 box 5 hamming
   std::array<double, 2> scale{}, ratio{};
   std::array<std::int64_t, 4> padding{};  // left, top, right, bottom
   PadMode pad_mode = PadMode::kConstant;  // 0 constant 1 edge 2 reflect 3 symmetric
   bool pad_if_needed = false;
-  std::vector<std::uint8_t> fill;         // one value, or one per channel; empty: 0
+  std::vector<std::uint8_t> fill;  // one value, or one per channel; empty: 0
   // Ranges of brightness, contrast, saturation, hue; absent: that operation is left out
   // (it still has its place in the random order and its factor is still drawn).
   std::array<std::optional<std::array<double, 2>>, 4> jitter;
   std::int64_t channels = 3;
-  std::array<double, 2> range{};          // degrees, or sigma
+  std::array<double, 2> range{};  // degrees, or sigma
   std::optional<std::array<double, 2>> maybe_center;
   bool expand = false;
-  std::array<std::int64_t, 2> kernel{};   // width, height; odd
+  std::array<std::int64_t, 2> kernel{};  // width, height; odd
 };
 
 struct Erasing {

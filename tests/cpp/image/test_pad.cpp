@@ -94,7 +94,7 @@ std::int64_t walk(std::int64_t steps, std::int64_t begin, std::int64_t size, std
 
 TEST_CASE("pad: random sizes, beside walking outwards from the border") {
   testing::Random random(8);
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 150; ++round) {
     const std::int64_t height = testing::draw(random, 1, 6), width = testing::draw(random, 1, 6);
     const Picture source =
         testing::random_picture(random, height, width, round % 2 == 0 ? 1 : 3, 0, round % 5);

@@ -101,6 +101,17 @@ TEST_CASE("rotate: Pillow's values, by checksum") {
   }
 }
 
+// Cosines and sines that should be 0 are, though those of radians are not.
+TEST_CASE("rotate: Pillow's values of right angles about a pixel, by checksum") {
+  const Picture source = pattern_picture(50, 67, 3);
+  const Center inside = std::array<double, 2>{33.0, 24.5};
+  for (const Filter filter : {Filter::kNearest, Filter::kBilinear}) {
+    CHECK(checksum(rotate(source, 180, filter, inside, {10, 20, 30})) == 0x61A6104F);
+    CHECK(checksum(rotate(source, 90, filter, inside, {10, 20, 30})) ==
+          (filter == Filter::kNearest ? 0xD0333DAC : 0x276EDB62));
+  }
+}
+
 // Coordinates that don't fit 16 bits before the point are added up in double.
 TEST_CASE("rotate: Pillow's values of a long image, by checksum") {
   const Picture source = pattern_picture(3, 40000, 1);

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`fallback_loader`: a loader that works as torch's own, in Python, for what native code can't do.
+
+Samples of map-style datasets are seeded one by one, so that the number of workers does not
+change them. Everything else is torch's: processes, collating, pinning, errors.
+"""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch.utils.data
+from torch.utils.data import Dataset, IterableDataset, get_worker_info
+
+from torch_dts.datasets import DTSDataset
+from torch_dts.loader._fallback_keys import Seeded, SeededSampler
+from torch_dts.loader._recognise import is_plain_subset
+from torch_dts.loader._recognise_own import changed_behaviour
+from torch_dts.loader._seeding import States, generator_states, restore_generators, seed_generators
+
+_OWN_ITEMS: dict[str, type | None] = {
+    "file": None,
+    **dict.fromkeys(("__getitem__", "__getitems__", "_item"), DTSDataset),
+}
+
+
+class FallbackLoader(torch.utils.data.DataLoader[Any]):
+    """torch's DataLoader with seeded samples; made by `fallback_loader`."""
+
+    _seeds: SeededSampler | None = None
+
+    def begin(self, seed: int, epoch: int) -> None:
+        """Sets seed and epoch of the next ``iter()``; without it each has the next epoch.
+
+        Args:
+            seed: Any int, taken modulo 2^64.
+            epoch: 0 to 2^32 - 1.
+        """
+        if self._seeds is not None:
+            self._seeds.seed = seed
+            self._seeds.epoch = epoch
+
+
+def fallback_loader(
+    loader: torch.utils.data.DataLoader[Any], reason: str, *, dataset: Any = None, stacklevel: int = 3
+) -> FallbackLoader:
+    """The loader that does the work of `loader` in Python; warns once, with the reason.
+
+    Args:
+        loader: Its arguments are taken over: the attributes of torch's DataLoader.
+        reason: Why it is not done natively.
+        dataset: Read instead of ``loader.dataset``.
+        stacklevel: Of the warning.
+
+    Returns:
+        A loader to keep as long as `loader` (it owns persistent workers) and to iterate
+        over once an epoch, after `FallbackLoader.begin`.
+    """
+    warnings.warn(
+        f"this DataLoader works as torch's own, in Python: {reason}", UserWarning, stacklevel=stacklevel
+    )
+    if dataset is None:
+        dataset = loader.dataset
+    arguments: dict[str, Any] = {
+        "num_workers": loader.num_workers,
+        "collate_fn": loader.collate_fn,
+        "pin_memory": loader.pin_memory,
+        "timeout": loader.timeout,
+        "worker_init_fn": loader.worker_init_fn,
+        "generator": loader.generator,
+        "pin_memory_device": loader.pin_memory_device,
+        "in_order": loader.in_order,
+    }
+    if loader.num_workers > 0:
+        arguments["multiprocessing_context"] = loader.multiprocessing_context
+        arguments["prefetch_factor"] = loader.prefetch_factor
+        arguments["persistent_workers"] = loader.persistent_workers
+    if isinstance(dataset, IterableDataset):
+        arguments |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
+        return FallbackLoader(dataset, **arguments)
+    seeded = SeededDataset(dataset, is_lent=loader.num_workers == 0)
+    if loader.num_workers > 0:
+        arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
+    else:
+        arguments["collate_fn"] = _Restoring(seeded, loader.collate_fn)
+    if loader.batch_sampler is not None:
+        seeds = SeededSampler(loader.batch_sampler, True, dataset)
+        arguments["batch_sampler"] = seeds
+    else:
+        seeds = SeededSampler(loader.sampler, False, dataset)
+        arguments |= {"batch_size": None, "sampler": seeds}
+    made = FallbackLoader(seeded, **arguments)
+    made._seeds = seeds
+    return made
+
+
+class SeededDataset(Dataset[Any]):
+    """A dataset whose items are asked for with seeds.
+
+    Args:
+        dataset: The user's.
+        is_lent: The global generators are the training's, not a worker process's. Their
+            states are taken before the samples and put back by `restore`, which
+            `_Restoring` calls when the batch is collated: collating draws from the stream
+            of the last sample in either case.
+    """
+
+    def __init__(self, dataset: Any, is_lent: bool) -> None:
+        self.dataset = dataset
+        self._is_lent = is_lent
+        self._states: States | None = None
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, key: Seeded) -> Any:
+        with _Lent(self):
+            seed_generators(key.seeds[0])
+            return self.dataset[key.index]
+
+    def __getitems__(self, key: Seeded) -> Any:
+        with _Lent(self):
+            if not _has_batches(self.dataset):
+                return list(self._one_by_one(key))
+            found = _find_own(self.dataset, key.index)
+            if found is not None:
+                return _read_own(*found, key.seeds)
+            # Who makes whole batches gets them, as from torch; they are seeded as a whole.
+            if key.seeds:
+                seed_generators(key.seeds[0])
+            return self.dataset.__getitems__(key.index)
+
+    def restore(self) -> None:
+        """Puts the generators back into the states they were lent in."""
+        states, self._states = self._states, None
+        if states is not None:
+            restore_generators(states)
+
+    def keep(self) -> None:
+        """Takes the states that `restore` puts back."""
+        if self._is_lent:
+            self._states = generator_states()
+
+    def _one_by_one(self, key: Seeded) -> Iterator[Any]:
+        for index, seed in zip(key.index, key.seeds, strict=True):
+            seed_generators(seed)
+            yield self.dataset[index]
+
+
+class _Lent:
+    """Samples are made inside; an error gives the generators back."""
+
+    def __init__(self, seeded: SeededDataset) -> None:
+        self._seeded = seeded
+
+    def __enter__(self) -> None:
+        self._seeded.keep()
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None:
+            self._seeded.restore()
+
+
+def _has_batches(dataset: Any) -> bool:
+    """Whether the items of a batch are made together; torch's Subset only passes them on."""
+    while is_plain_subset(dataset):
+        dataset = dataset.dataset
+    return callable(getattr(dataset, "__getitems__", None))
+
+
+def _find_own(dataset: Any, indices: Sequence[int]) -> tuple[DTSDataset, Sequence[int]] | None:
+    """A DTSDataset below Subsets, with its indices: its samples are read together, but made one by one."""
+    while is_plain_subset(dataset):
+        indices = [dataset.indices[index] for index in indices]
+        dataset = dataset.dataset
+    if isinstance(dataset, DTSDataset) and not changed_behaviour(dataset, _OWN_ITEMS):
+        return dataset, indices
+    return None
+
+
+def _read_own(dataset: DTSDataset, indices: Sequence[int], seeds: list[int]) -> list[Any]:
+    items = []
+    for index, data, seed in zip(indices, dataset.file.read_many(indices), seeds, strict=True):
+        seed_generators(seed)
+        items.append(dataset._item(operator.index(index), data))
+    return items
+
+
+class _Restoring:
+    """A collate_fn for the process of the training: afterwards the generators are as before."""
+
+    def __init__(self, seeded: SeededDataset, collate_fn: Callable[[Any], Any]) -> None:
+        self._seeded = seeded
+        self._collate_fn = collate_fn
+
+    def __call__(self, items: Any) -> Any:
+        try:
+            return self._collate_fn(items)
+        finally:
+            self._seeded.restore()
+
+
+class _ShowDataset:
+    """A worker_init_fn: get_worker_info().dataset is the user's dataset, as with torch's loader."""
+
+    def __init__(self, worker_init_fn: Callable[[int], Any] | None) -> None:
+        self._worker_init_fn = worker_init_fn
+
+    def __call__(self, worker: int) -> None:
+        info = get_worker_info()
+        if info is not None and isinstance(info.dataset, SeededDataset):
+            object.__setattr__(info, "dataset", info.dataset.dataset)  # it refuses a plain assignment
+        if self._worker_init_fn is not None:
+            self._worker_init_fn(worker)
