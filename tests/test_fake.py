@@ -11,6 +11,11 @@ from torch_dts import _native
 
 SIZES = torch.tensor([5, 2, 6, 9])
 ARENA = torch.zeros(64, dtype=torch.uint8)
+PLAN = (
+    "source channels=1 max_pixels=0 pass_order=2\n"
+    "horizontal_flip op=0 p=0.5\n"
+    "output height=4 width=8 channels=1 dtype=2 layout=1 scale=1\n"
+)
 SAMPLES: dict[str, tuple[Any, ...]] = {
     "block_order": (7, 3, 1),
     "sample_order": (SIZES, 3, 1, 2, 1, 0),
@@ -34,6 +39,19 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
         torch.float16,
         True,
     ),
+    "run_plan": (
+        ARENA,
+        torch.tensor([0, 32]),
+        torch.tensor([32, 32]),
+        torch.tensor([[4, 8, 1]] * 2),
+        PLAN,
+        torch.tensor([0, 1]),
+        torch.tensor([0, 0]),
+        3,
+        1,
+        0,
+    ),
+    "choose_seed": (torch.tensor([0, 1]), torch.tensor([0, 0]), 3, 1, 0),
 }
 
 

@@ -4,8 +4,6 @@
 #include <torch/csrc/stable/ops.h>
 
 #include <algorithm>
-#include <exception>
-#include <mutex>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -14,6 +12,7 @@
 #include "image/resample.h"
 #include "jpeg/decode.h"
 #include "ops/guard.h"
+#include "ops/parallel.h"
 #include "ops/tensors.h"
 
 namespace dts::ops {
@@ -47,24 +46,6 @@ void check_inside(const Box& box, std::int64_t height, std::int64_t width, const
                           std::to_string(box.width) + ") is not inside " + std::to_string(height) +
                           " x " + std::to_string(width) + " pixels");
   }
-}
-
-// Runs function(first, last) over parts of [0, count) in torch's threads. An exception
-// must not reach torch's C interface, which would turn it into another type: the first
-// one is kept and thrown here.
-template <class Function>
-void in_parallel(std::int64_t count, const Function& function) {
-  std::exception_ptr failure;
-  std::mutex mutex;
-  torch::stable::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
-    try {
-      function(first, last);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  });
-  if (failure) std::rethrow_exception(failure);
 }
 
 // Decodes what the window depends on and resamples it.

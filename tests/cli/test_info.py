@@ -100,8 +100,11 @@ def test_a_pixel_file(capsys, tmp_path):
     rows = as_rows(run(capsys, path))
     assert rows["type"] == "CIFAR10, format version 3.0.0.0"
     assert rows["samples"] == "3"
-    assert "free room" not in rows
-    assert json.loads(run(capsys, path, "--json"))["mean_sample_bytes"] is None
+    assert rows["images"] == "32 x 32 x 3 (height, width, channels), raw"
+    assert not {"free room", "blocks", "export level"} & rows.keys()
+    facts = json.loads(run(capsys, path, "--json"))
+    assert facts["mean_sample_bytes"] is None
+    assert facts["image_shape"] == [32, 32, 3]
 
 
 def test_numbers_json_does_not_know(capsys, path):

@@ -13,7 +13,6 @@ from torch_dts.convert import convert
 from torch_dts.convert._arguments import Options, check_arguments, check_class_to_idx
 
 LATER = {
-    "encoding": "jpeg",
     "max_size": None,
     "restart_interval": "default",
     "num_volumes": 1,
@@ -42,6 +41,7 @@ def check(**changes: Any) -> Options:
         "check": "header",
         "on_error": "raise",
         "overwrite": False,
+        "encoding": "jpeg",
         "block_size": None,
         "num_workers": 3,
         "progress": None,
@@ -60,6 +60,7 @@ def test_defaults() -> None:
         check="header",
         on_error="raise",
         overwrite=False,
+        encoding="jpeg",
         block_size=16 << 20,
         num_workers=3,
         progress=None,
@@ -85,7 +86,6 @@ def test_convert_s_defaults_are_allowed() -> None:
     ("name", "value", "now"),
     [
         ("level", 2, "only level 0"),
-        ("encoding", "raw", "only encoding='jpeg'"),
         ("max_size", 400, "images keep their size"),
         ("restart_interval", "auto", "bytes are kept"),
         ("restart_interval", 1, "bytes are kept"),
@@ -121,6 +121,7 @@ def test_values_that_mean_the_same_at_level_0(name: str, value: object) -> None:
         ("order", "foo", "order must be one of shuffled, source, not 'foo'"),
         ("split", "test", "split must be one of train, val or None, not 'test'"),
         ("check", "full", "check must be one of header, decode, none, not 'full'"),
+        ("encoding", "raw", "encoding must be one of jpeg, pixels, png, not 'raw'"),
         ("on_error", "ignore", "on_error must be one of raise, skip, keep, not 'ignore'"),
         ("block_size", 1 << 20, "multiple of 16 MiB .* under 4 GiB, not 1048576"),
         ("block_size", 0, "multiple of 16 MiB .* under 4 GiB, not 0"),

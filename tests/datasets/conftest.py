@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import pathlib
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -13,6 +14,9 @@ import pytest
 from PIL import Image
 
 import torch_dts
+
+# Data sets over arrays are built beside the tests of convert.
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "convert"))
 
 NUM_SAMPLES = 23
 NUM_CLASSES = 5

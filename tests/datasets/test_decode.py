@@ -15,7 +15,14 @@ from PIL import Image, UnidentifiedImageError
 from torchvision.datasets.folder import pil_loader
 
 import torch_dts
-from torch_dts.datasets._decode import decode_rgb, extend_message, load_sample, make_item
+from torch_dts.datasets._decode import (
+    PixelLoader,
+    decode_rgb,
+    default_loader,
+    extend_message,
+    load_sample,
+    make_item,
+)
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L", "P", "RGBA", "CMYK", "1"])
@@ -27,6 +34,36 @@ def test_decode_rgb_is_torchvisions_loader(mode: str, tmp_path: pathlib.Path) ->
     assert decoded.mode == "RGB"
     assert decoded.size == (7, 9)
     assert decoded.tobytes() == pil_loader(path).tobytes()
+
+
+@pytest.mark.parametrize(("channels", "mode"), [(1, "L"), (3, "RGB")])
+def test_pixel_loader(channels: int, mode: str) -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (5, 7, channels), dtype=np.uint8)
+    data = bytearray(pixels.tobytes())
+    image = PixelLoader(5, 7, channels)(memoryview(data))
+    assert (image.mode, image.size) == (mode, (7, 5))
+    data[:] = bytes(len(data))  # the image has a copy
+    assert np.array_equal(np.asarray(image).reshape(pixels.shape), pixels)
+
+
+def test_default_loader(one_block: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    with torch_dts.open(one_block) as file:
+        assert default_loader(file) is decode_rgb
+    path = torch_dts.convert([(np.zeros((5, 7, 3), np.uint8), 0)], tmp_path / "a.dts", encoding="pixels")
+    with torch_dts.open(path) as file:
+        assert default_loader(file) == PixelLoader(5, 7, 3)
+    data = bytearray((tmp_path / "a.dts").read_bytes())
+    struct.pack_into("<II", data, 36, 15, 7)  # 15 x 7 x 1 are as many bytes
+    struct.pack_into("<I", data, 44, 1)
+    (tmp_path / "a.dts").write_bytes(data)
+    with torch_dts.open(path, ignore_sections=True) as file:
+        assert default_loader(file) == PixelLoader(7, 15, 1)
+    struct.pack_into("<III", data, 36, 3, 5, 0)
+    struct.pack_into("<I", data, 44, 7)
+    (tmp_path / "a.dts").write_bytes(data)
+    message = "a.dts has images of 7 channels, expected 1 or 3: pass loader="
+    with torch_dts.open(path, ignore_sections=True) as file, pytest.raises(ValueError, match=message):
+        default_loader(file)
 
 
 def test_decode_rgb_leaves_no_open_stream() -> None:

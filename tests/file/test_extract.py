@@ -253,7 +253,10 @@ def test_wrong_arguments(path, tmp_path):
 
 
 def test_pixel_files(tmp_path):
-    with pytest.raises(ValueError, match="pixel file"):
+    with pytest.raises(
+        ValueError,
+        match=r"a pixel file \(CIFAR10\): it holds no image files to extract; torch_dts.DTSDataset",
+    ):
         extract(build_pixels(tmp_path / "a.dts", 2), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 

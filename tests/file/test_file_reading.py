@@ -3,7 +3,7 @@ import gc
 
 import pytest
 import torch
-from building import BLOCK_SIZE, HEADER_BYTES, MIB, Sample, build, build_pixels, samples_of
+from building import BLOCK_SIZE, HEADER_BYTES, MIB, Sample, build, samples_of
 from tampering import cut, flip, patch
 
 from torch_dts import CorruptFileError, DTSFile, _native
@@ -214,28 +214,3 @@ def test_a_file_that_changes_while_open(path, change, message):
         ):
             with pytest.raises(CorruptFileError, match=f"changed since it was opened: {message}"):
                 read()
-
-
-def test_pixel_files_open_but_are_not_read(tmp_path):
-    path = build_pixels(tmp_path / "cifar.dts", num_samples=3)
-    with DTSFile(path) as file:
-        assert len(file) == 3
-        assert file.header.dataset_type == "CIFAR10"
-        assert not file.header.has_blocks
-        assert file.header.image_width == 32
-        assert file.classes == [str(number) for number in range(10)]
-        assert len(file.fingerprint) == 64
-        for read in (
-            lambda: file.read(0),
-            lambda: file.read_many([0]),
-            lambda: file.read_blocks([0]),
-            lambda: file.labels,
-            lambda: file.paths,
-            lambda: file.sizes,
-            lambda: file.source_index,
-            lambda: file.stored_index,
-            lambda: file.block_table,
-        ):
-            with pytest.raises(ValueError, match=r"pixel file \(CIFAR10\).*read by a later version"):
-                read()
-        assert file.describe_sample(0) == f"sample 0 of {path}"

@@ -4,7 +4,7 @@ import re
 import struct
 
 import pytest
-from building import BLOCK_SIZE, HEADER_BYTES, Sample, build, build_paths, build_pixels, samples_of
+from building import BLOCK_SIZE, HEADER_BYTES, Sample, build, build_paths, samples_of
 from tampering import (
     cut,
     entries,
@@ -329,10 +329,6 @@ class TestFilesThatDoNotOpen:
         report = verify(path)
         assert only(report).kind == "table"
         assert "section 'HEAD': CRC-32 of the file header is" in report.problems[0].message
-
-    def test_pixel_files(self, tmp_path):
-        with pytest.raises(ValueError, match="pixel file"):
-            verify(build_pixels(tmp_path / "a.dts", 2))
 
     def test_wrong_arguments(self, path):
         with pytest.raises(ValueError, match="num_workers is -1, expected at least 0"):

@@ -41,7 +41,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def collect(file: DTSFile) -> dict[str, Any]:
-    """All that `info` shows, as plain values; sizes in bytes. None: not known for pixel files."""
+    """All that `info` shows, as plain values; sizes in bytes.
+
+    None: not known for pixel files, or `image_shape` (height, width, channels), known for them only.
+    """
     header = file.header
     facts: dict[str, Any] = {
         "path": file.path,
@@ -57,6 +60,7 @@ def collect(file: DTSFile) -> dict[str, Any]:
         "block_size": header.block_size,
         "block_header_size": header.block_header_size,
         "volume": [header.volume_id, header.num_volumes],
+        "image_shape": None,
         "free_bytes": None,
         "free_fraction": None,
         "mean_sample_bytes": None,
@@ -68,6 +72,8 @@ def collect(file: DTSFile) -> dict[str, Any]:
     }
     if header.has_blocks:
         facts.update(_room(file))
+    else:
+        facts["image_shape"] = [header.image_height, header.image_width, header.num_channels]
     return facts
 
 
@@ -77,12 +83,15 @@ def as_table(facts: dict[str, Any]) -> str:
         ("file", display(facts["path"])),
         ("size", f"{human_bytes(facts['file_bytes'])} ({facts['file_bytes']} bytes)"),
         ("type", f"{facts['type']}, format version {facts['version']}"),
-        ("export level", f"{facts['level']}{_LEVELS.get(facts['level'], '')}"),
         ("split", facts["split"]),
         ("samples", _samples(facts)),
         ("classes", _classes(facts["classes"])),
-        ("blocks", _blocks(facts)),
     ]
+    if facts["image_shape"] is None:
+        rows.insert(3, ("export level", f"{facts['level']}{_LEVELS.get(facts['level'], '')}"))
+        rows.append(("blocks", _blocks(facts)))
+    else:
+        rows.append(("images", "{} x {} x {} (height, width, channels), raw".format(*facts["image_shape"])))
     if facts["free_fraction"] is not None:
         free = f"{100 * facts['free_fraction']:.2f} % of the blocks ({human_bytes(facts['free_bytes'])})"
         rows.append(("free room", free))

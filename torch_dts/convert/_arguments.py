@@ -18,11 +18,11 @@ BLOCK_SIZE_LIMIT = 4096 * MIB
 SPLITS = ("train", "val")
 ORDERS = ("shuffled", "source")
 CHECKS = ("header", "decode", "none")
+ENCODINGS = ("jpeg", "pixels", "png")
 ON_ERRORS = ("raise", "skip", "keep")
 
 # What arguments of later versions may hold today, and how that is said.
 _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
-    "encoding": (("jpeg",), "only encoding='jpeg', which keeps each file's bytes"),
     "max_size": ((None,), "only None: images keep their size"),
     "restart_interval": (("default", None), "only 'default' or None: bytes are kept as they are"),
     "num_volumes": ((1,), "only 1: all samples go into one file"),
@@ -51,6 +51,7 @@ class Options:
     check: str
     on_error: str
     overwrite: bool
+    encoding: str
     block_size: int
     num_workers: int
     progress: bool | None
@@ -67,6 +68,7 @@ def check_arguments(
     check: str,
     on_error: str,
     overwrite: bool,
+    encoding: str,
     block_size: int | None,
     num_workers: int | None,
     progress: bool | None,
@@ -101,6 +103,7 @@ def check_arguments(
         check=_one_of("check", check, CHECKS),
         on_error=_one_of("on_error", on_error, ON_ERRORS),
         overwrite=_as_bool("overwrite", overwrite),
+        encoding=_one_of("encoding", encoding, ENCODINGS),
         block_size=_check_block_size(block_size),
         num_workers=check_num_workers(num_workers, most=MOST_THREADS),
         progress=progress,

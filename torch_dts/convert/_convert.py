@@ -19,9 +19,11 @@ from torch_dts.convert._arguments import Options, check_arguments
 from torch_dts.convert._check import Checked, check_samples
 from torch_dts.convert._folder import is_val_name
 from torch_dts.convert._pack_write import BlockPlan, Kept, Totals, plan_blocks, write_blocks
+from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
+from torch_dts.convert._pixel_write import write_pixel_set
 from torch_dts.convert._report import BadSample, BadSamplesError, ConvertReport, num_of
 from torch_dts.convert._samples import Samples
-from torch_dts.convert._sources import list_samples
+from torch_dts.convert._sources import kind_of, list_samples
 from torch_dts.convert._target import refuse_source, resolve_target
 
 
@@ -62,6 +64,11 @@ def convert(
     `ImageFolder(folder)[i]`. The file appears under its name when it is complete, and is
     the same to the byte for any number of workers.
 
+    torchvision's MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10 and CIFAR100 (and Subset and
+    ConcatDataset of them, and pixel files) become a pixel file: their arrays as they are, in
+    source order, with the split that the data set names. It has no blocks, so `order`, `seed`,
+    `check` and `on_error` change nothing there.
+
     Memory: one block (16 MiB) per worker, and the list of samples.
 
     Args:
@@ -76,7 +83,8 @@ def convert(
             over or of another origin, is taken over and replaced.
         level: 0 keeps the bytes. 1 to 3 are not supported yet.
         split: "train" or "val", stored in the file. None: "val" when the folder is
-            called val, valid, validation or test, or the source .dts file is "val".
+            called val, valid, validation or test, the source .dts file is "val", or the data
+            set says so (``train=False``, ``split="test"``).
         class_to_idx: Class numbers to use, so that a train and a validation file agree.
             Must number its classes 0 to C-1. Classes the source lacks get no samples.
         allow_empty: For a folder's path: classes without images are fine.
@@ -90,6 +98,10 @@ def convert(
             `__getitem__` makes its sample a bad one.
         overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
             what it points to.
+        encoding: "jpeg" keeps each file's bytes, whatever kind of image it is, and arrays of
+            pixels as a pixel file. "pixels" makes a pixel file of any data set of PIL images
+            (mode L or RGB) or uint8 arrays of one size, at most 256 classes and less than
+            4 GiB. "png" stores images that are pixels as PNG in blocks, which have no such limits.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
         num_workers: Threads. None: one per usable CPU.
         progress: Show a bar on stderr. None: when stderr is a terminal.
@@ -122,11 +134,11 @@ def convert(
         check=check,
         on_error=on_error,
         overwrite=overwrite,
+        encoding=encoding,
         block_size=block_size,
         num_workers=num_workers,
         progress=progress,
         later={
-            "encoding": encoding,
             "max_size": max_size,
             "restart_interval": restart_interval,
             "num_volumes": num_volumes,
@@ -143,6 +155,20 @@ def convert(
         },
     )
     target = resolve_target(path, source, options.overwrite)
+    if options.encoding != "png":
+        pixels = find_pixel_set(
+            source,
+            is_asked=options.encoding == "pixels",
+            class_to_idx=options.class_to_idx,
+            progress=options.progress,
+        )
+        if pixels is not None:
+            if block_size is not None:
+                raise ValueError(
+                    f"block_size={block_size} has no meaning for a pixel file, which has no blocks: leave it "
+                    "out, or pass encoding='png' to store the images in blocks"
+                )
+            return _convert_pixels(target, source, pixels, options, started)
     samples = list_samples(
         source,
         class_to_idx=options.class_to_idx,
@@ -156,7 +182,12 @@ def convert(
         left_out, kept_bad = _decide(checked, options.on_error)
         kept = _keep(samples, checked.sizes, left_out)
         num_encoded = _count_encoded(kept)
-        if num_encoded:
+        if options.encoding == "png" and not num_encoded:
+            raise ValueError(
+                "encoding='png' is for images that are pixels (CIFAR10, MNIST, PIL images); all samples of "
+                "this source have encoded bytes, which are kept: leave encoding out"
+            )
+        if num_encoded and options.encoding != "png":
             warnings.warn(_png_warning(num_encoded), stacklevel=2)
         plan = plan_blocks(kept, options.block_size, options.order, options.seed)
         totals = _write(target, options, kept, plan, checked.max_area, len(left_out), num_encoded)
@@ -175,6 +206,31 @@ def convert(
         kept_bad=tuple(kept_bad),
         num_missing_eoi=totals.num_missing_eoi,
         num_encoded=num_encoded,
+    )
+
+
+def _convert_pixels(
+    target: str, source: Any, pixels: PixelSet, options: Options, started: float
+) -> ConvertReport:
+    is_val = pixels.is_val if options.split is None else options.split == "val"
+    write_pixel_set(
+        target,
+        pixels,
+        kind=kind_of(source),
+        is_val=is_val,
+        overwrite=options.overwrite,
+        progress=options.progress,
+    )
+    return ConvertReport(
+        path=target,
+        num_samples=pixels.labels.numel(),
+        num_classes=len(pixels.classes),
+        num_blocks=1,
+        room_bytes=0,
+        file_bytes=os.stat(target).st_size,
+        source_bytes=pixels.num_bytes,
+        seconds=time.perf_counter() - started,
+        sample_shape=pixels.shape,
     )
 
 
@@ -248,7 +304,11 @@ def _write(
     split = options.split
     is_val = split == "val"
     if split is None:
-        is_val = samples.are_all_val or (samples.root is not None and is_val_name(samples.root))
+        is_val = (
+            samples.says_val
+            or samples.are_all_val
+            or (samples.root is not None and is_val_name(samples.root))
+        )
     writer = _native.writer_open(
         target,
         overwrite=options.overwrite,
@@ -286,6 +346,7 @@ def _add_sections(
         order=options.order,
         seed=options.seed,
         check=options.check,
+        encoding=options.encoding,
     )
     labels, raw_bytes = _metadata.encode_labels(kept.labels)
     names = samples.names if not num_skipped else [samples.names[i] for i in kept.numbers.tolist()]

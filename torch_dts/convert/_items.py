@@ -50,9 +50,9 @@ def read_item(item: object, where: str) -> tuple[str, Encoded, int]:
         TypeError, ValueError: Another shape or type; the message says what was found.
     """
     if not isinstance(item, (tuple, list)) or len(item) != 2:
-        raise TypeError(f"{where} must be (image, class number), found {_describe(item)}")
+        raise TypeError(f"{where} must be (image, class number), found {describe(item)}")
     image, label = item
-    number = _class_number(label, where)
+    number = class_number(label, where)
     if isinstance(image, (str, os.PathLike)):
         return _file_path(image, where), b"", number
     if isinstance(image, (bytes, bytearray)):
@@ -67,7 +67,7 @@ def read_item(item: object, where: str) -> tuple[str, Encoded, int]:
         return "", image.tobytes(), number
     raise TypeError(
         f"{where}: the image must be a path, encoded bytes (bytes, bytearray, memoryview, a 1-D uint8 "
-        f"tensor) or a PIL image, found {_describe(image)}. A data set with a transform gives transformed "
+        f"tensor) or a PIL image, found {describe(image)}. A data set with a transform gives transformed "
         f"images: convert it without"
     )
 
@@ -90,7 +90,7 @@ def image_bytes(image: Image.Image, where: str) -> bytes:
     except Exception as error:  # PIL's plugins raise nearly anything on damaged files
         if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
             raise
-        raise OSError(f"{where}: {_describe(image)} can't be stored as PNG: {error}") from error
+        raise OSError(f"{where}: {describe(image)} can't be stored as PNG: {error}") from error
     return MadePNG(out.getvalue())
 
 
@@ -130,13 +130,14 @@ def _file_path(image: str | os.PathLike[Any], where: str) -> str:
     return path
 
 
-def _class_number(label: object, where: str) -> int:
+def class_number(label: object, where: str) -> int:
+    """The class number of an item; TypeError naming `where` for anything but an integer."""
     try:
         if isinstance(label, torch.Tensor) and label.ndim != 0:
             raise TypeError
         return index(label)  # type: ignore[arg-type]
     except TypeError:
-        raise TypeError(f"{where}: the class number must be an int, found {_describe(label)}") from None
+        raise TypeError(f"{where}: the class number must be an int, found {describe(label)}") from None
 
 
 def _is_byte_array(value: object) -> bool:
@@ -144,7 +145,8 @@ def _is_byte_array(value: object) -> bool:
     return getattr(value, "ndim", None) == 1 and str(getattr(value, "dtype", "")) == "uint8"
 
 
-def _describe(value: object) -> str:
+def describe(value: object) -> str:
+    """What a value is, for an error."""
     name = type(value).__name__
     if isinstance(value, Image.Image):
         return f"{name} of mode {value.mode}, {value.width} x {value.height}"

@@ -36,18 +36,20 @@ def encode_info(
     order: str,
     seed: int,
     check: str,
+    encoding: str = "jpeg",
 ) -> bytes:
     """INFO of a level-0 file: what shaped the result, nothing that differs between two runs.
 
     Args:
         num_encoded: Samples of the file that were PIL images and became PNG.
+        encoding: As `torch_dts.convert` got it.
         bytes_kept: Every sample has the bytes of its original file.
     """
     info: dict[str, Any] = {
         "writer": f"torch_dts {__version__}",
         "level": 0,
         "bytes_kept": bytes_kept,
-        "encoding": "jpeg",
+        "encoding": encoding,
         "encoder": None,
         "restart_interval": None,
         "source": {

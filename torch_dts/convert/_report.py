@@ -77,6 +77,8 @@ class ConvertReport(os.PathLike[str]):
 
     num_encoded: int = 0
     """PIL images in the file that were stored as PNG: their files' bytes were not known."""
+    sample_shape: tuple[int, int, int] | None = None
+    """Of a pixel file: height, width and channels of every image. None: a file of blocks."""
 
     @property
     def images_per_second(self) -> float:
@@ -101,7 +103,9 @@ class ConvertReport(os.PathLike[str]):
             f"  samples   {self.num_samples:,} in {num_of(self.num_classes, 'class', 'classes')}",
             f"  file      {num_of(self.file_bytes, 'byte')} for "
             f"{num_of(self.source_bytes, 'byte')} of images{more}",
-            f"  blocks    {self.num_blocks:,}, free room {num_of(self.room_bytes, 'byte')}",
+            f"  blocks    {self.num_blocks:,}, free room {num_of(self.room_bytes, 'byte')}"
+            if self.sample_shape is None
+            else f"  pixels    {' x '.join(map(str, self.sample_shape))} (height, width, channels)",
             f"  time      {self.seconds:.1f} s, {self.images_per_second:,.0f} images/s, "
             f"{self.megabytes_per_second:,.1f} MB/s",
         ]

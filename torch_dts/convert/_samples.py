@@ -45,6 +45,9 @@ class Samples:
     failed: dict[int, str] = field(default_factory=dict)
     """Samples the source itself could not give (number -> reason)."""
 
+    says_val: bool = False
+    """True when every data set says that it is for testing."""
+
     def __len__(self) -> int:
         return len(self.files)
 

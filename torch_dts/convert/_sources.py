@@ -30,9 +30,10 @@ from torch_dts.convert._folder import (
 )
 from torch_dts.convert._items import MadePNG, extension_of, read_item
 from torch_dts.convert._names import name_samples
+from torch_dts.convert._pixel_leaf import says_training
 from torch_dts.convert._samples import OUR_TROUBLE, Samples
 from torch_dts.convert._spool import Spool
-from torch_dts.convert._stored import StoredSamples, as_place, file_prefixes, plain_file
+from torch_dts.convert._stored import PixelItems, StoredSamples, as_place, file_prefixes, plain_file
 from torch_dts.file import DTSFile
 
 
@@ -65,15 +66,14 @@ def list_samples(
     elif lists_its_root(source):
         check_listable(str(folder_root(source)))
     leaves, leaf_of, item_of = flatten(source)
-    if not len(leaf_of):
-        raise ValueError(f"the source has no samples: {_describe(source)}")
+    check_not_empty(source, leaf_of)
     reader = _Reader(len(leaf_of), spool_dir, progress)
     try:
         for number, leaf in enumerate(leaves):
             at = (leaf_of == number).nonzero().flatten()
             if at.numel():
                 reader.read_leaf(leaf, at.tolist(), item_of[at].tolist())
-        return reader.finish(_kind(source), leaves, class_to_idx)
+        return reader.finish(kind_of(source), leaves, class_to_idx)
     except BaseException:
         reader.close()
         raise
@@ -130,7 +130,9 @@ class _Reader:
             self._spool.close()
 
     def read_leaf(self, leaf: Any, at: list[int], items: list[int]) -> None:
-        if isinstance(leaf, DTSFile):
+        if isinstance(leaf, DTSFile) and not leaf.header.has_blocks:
+            self._read_items(PixelItems(leaf), at, items)
+        elif isinstance(leaf, DTSFile):
             self._read_dts(leaf, at, items)
         elif is_file_list(leaf):
             self._read_folder(leaf, at, items)
@@ -196,7 +198,7 @@ class _Reader:
 
     def finish(self, kind: str, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> Samples:
         labels = _label_tensor(self._labels)
-        classes = _common_classes(leaves)
+        classes = common_classes(leaves)
         if class_to_idx is not None:
             labels, classes = apply_class_to_idx(labels, classes, class_to_idx)
         elif classes is None:
@@ -235,6 +237,7 @@ class _Reader:
             stored=stored,
             encoded=self._encoded,
             failed=self._failed,
+            says_val=all(says_training(leaf) is False for leaf in leaves),
         )
 
     def _prefixes(self) -> list[str]:
@@ -257,7 +260,18 @@ def _label_tensor(labels: list[Any]) -> Tensor:
     return torch.tensor(numbers, dtype=torch.int64)
 
 
-def _common_classes(leaves: list[Any]) -> list[str] | None:
+def check_not_empty(source: Any, leaf_of: Tensor) -> None:
+    """Raises ValueError for a source of no samples (`leaf_of` as from `flatten`)."""
+    if not len(leaf_of):
+        raise ValueError(f"the source has no samples: {_describe(source)}")
+
+
+def common_classes(leaves: list[Any]) -> list[str] | None:
+    """The class names of all leaves; None where they name none.
+
+    Raises:
+        ValueError: They differ.
+    """
     first = dataset_classes(leaves[0])
     for number, leaf in enumerate(leaves[1:], 1):
         other = dataset_classes(leaf)
@@ -300,7 +314,8 @@ def _indices(indices: Any, num_items: int) -> Tensor:
     return torch.where(chosen < 0, chosen + num_items, chosen)
 
 
-def _kind(source: Any) -> str:
+def kind_of(source: Any) -> str:
+    """Type of the source, for the file's INFO."""
     return type(source).__name__
 
 

@@ -74,6 +74,19 @@ class StoredSamples:
                         raise CorruptFileError(file.path, None, problem)
 
 
+class PixelItems:
+    """The items of a pixel file, as a DTSDataset over it gives them."""
+
+    def __init__(self, file: DTSFile) -> None:
+        from torch_dts.datasets._decode import default_loader
+
+        self._file = file
+        self._load = default_loader(file)
+
+    def __getitem__(self, index: int) -> tuple[Any, int]:
+        return self._load(self._file.read(index)), int(self._file.labels[index])
+
+
 def plain_file(dataset: Any) -> DTSFile | None:
     """The file that holds a data set's samples: of a DTSFile, or of a DTSDataset without items of its own."""
     from torch_dts.datasets import DTSDataset

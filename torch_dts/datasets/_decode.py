@@ -6,14 +6,18 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 from PIL import Image
 
+from torch_dts._paths import display
 from torch_dts.file import DTSFile
 
 Loader = Callable[[memoryview], Any]
 Transform = Callable[[Any], Any]
+
+_MODES = {1: "L", 3: "RGB"}
 
 
 def decode_rgb(data: bytes | memoryview) -> Image.Image:
@@ -23,6 +27,41 @@ def decode_rgb(data: bytes | memoryview) -> Image.Image:
         Exception: What Pillow raises for bytes that it can't read.
     """
     return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+@dataclass(frozen=True)
+class PixelLoader:
+    """Makes the image of a sample of a pixel file, as torchvision's MNIST and CIFAR10 make theirs.
+
+    Attributes:
+        height, width: Of the images.
+        channels: 1: mode L, 3: mode RGB.
+    """
+
+    height: int
+    width: int
+    channels: int
+
+    def __call__(self, data: bytes | memoryview) -> Image.Image:
+        """The PIL image with a copy of these pixels, ``height * width * channels`` bytes."""
+        return Image.frombytes(_MODES[self.channels], (self.width, self.height), data)
+
+
+def default_loader(file: DTSFile) -> Loader:
+    """What makes the image of a sample of this file.
+
+    Raises:
+        ValueError: It is a pixel file of images with other channels than 1 or 3.
+    """
+    header = file.header
+    if header.has_blocks:
+        return decode_rgb
+    if header.num_channels not in _MODES:
+        raise ValueError(
+            f"{display(file.path)} has images of {header.num_channels} channels, expected 1 or 3: "
+            "pass loader= to make something of their pixels"
+        )
+    return PixelLoader(header.image_height, header.image_width, header.num_channels)
 
 
 def load_sample(loader: Loader, data: memoryview, file: DTSFile, index: int) -> Any:

@@ -11,8 +11,9 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from torch_dts._paths import display
 from torch_dts.datasets._chunks import EpochOrder, Share, rank_range
-from torch_dts.datasets._decode import Transform
+from torch_dts.datasets._decode import Transform, default_loader
 from torch_dts.datasets._epochs import EpochClock
+from torch_dts.datasets._pixels import load_pixels
 from torch_dts.datasets._ranks import RankChoice
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
@@ -40,6 +41,9 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
     With ``verify="blocks"`` they also share out the blocks of the group to check them, so
     that each block is read once more in all, as a rule from the page cache.
 
+    A pixel file (MNIST, CIFAR) is read now and stays in memory; its images have mode L or RGB.
+    It has no blocks, so it is shuffled uniformly, whatever the window.
+
     Args:
         path: The file: str, PathLike or the report that `torch_dts.convert` returned.
         transform: Takes the PIL image in mode RGB, returns the sample.
@@ -58,7 +62,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
             by the worker that reads it or, where several share it, by one of them (by each
             rank at the border of two). Damage is an error in that epoch, but samples of the
             block may be delivered before. Not with the window ``"all"``, where only bounds
-            are checked. ``"file"``: the CRC-32 of the whole file now, so that worker
+            are checked. Of a pixel file: the CRC-32 of everything behind the header, now.
+            ``"file"``: the CRC-32 of the whole file now, so that worker
             processes need not; ``False``: bounds only.
 
     Attributes:
@@ -67,7 +72,7 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
     Raises:
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file, or damaged.
-        ValueError: An argument is out of its range.
+        ValueError: An argument is out of its range, or a pixel file has neither 1 nor 3 channels.
         TypeError: `seed`, `shuffle_window` or `batch_size` is no integer, `shuffle` no bool,
             or a transform can't be called.
     """
@@ -97,6 +102,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         self._ranks = RankChoice(num_replicas, rank)
         self.file = DTSFile(path, verify=verify)
         self.file.ensure_verified()
+        default_loader(self.file)  # refuses what it has no image for
+        load_pixels(self.file)
         self._clock = EpochClock()
 
     @property
@@ -152,7 +159,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         return stream_items(self.file, order, share, self.transform, self.target_transform)
 
     def __repr__(self) -> str:
-        shuffled = f"shuffled, seed {self.seed}, window {self.shuffle_window}"
+        window = f"window {self.shuffle_window}" if self.file.header.has_blocks else "uniform"
+        shuffled = f"shuffled, seed {self.seed}, {window}"
         lines = [
             f"Number of datapoints: {len(self)}",
             f"File: {display(self.file.path)}",

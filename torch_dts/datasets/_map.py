@@ -12,7 +12,8 @@ from typing import Any
 from torchvision.datasets import ImageFolder, VisionDataset
 
 from torch_dts._paths import display
-from torch_dts.datasets._decode import Loader, Transform, decode_rgb, load_sample, make_item
+from torch_dts.datasets._decode import Loader, Transform, default_loader, load_sample, make_item
+from torch_dts.datasets._pixels import load_pixels, read_sample, read_samples
 from torch_dts.file import DTSFile
 from torch_dts.file._arguments import Verify, check_callable
 
@@ -37,6 +38,10 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
     with every sampler, with Subset, ConcatDataset and random_split, and in fork and
     spawn worker processes. Batches are read with few calls, in the order of the file.
 
+    Over a pixel file ``dataset[i]`` is what torchvision's MNIST, CIFAR10 and the like give: a
+    PIL image in mode L or RGB. All pixels are read now and stay in memory, where forked worker
+    processes share them.
+
     A sample that Pillow refuses raises Pillow's own exception; its text also says which
     sample it was.
 
@@ -46,7 +51,8 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
         target_transform: Takes the class index, returns the target.
         loader: Takes the encoded bytes of a sample as a memoryview (uint8, writable; it
             may be kept, and then keeps the bytes of its batch in memory) and returns the
-            sample. None: the PIL image in mode RGB. For OpenCV's arrays::
+            sample. None: the PIL image in mode RGB. Of a pixel file it gets the raw pixels,
+            height * width * channels bytes. For OpenCV's arrays::
 
                 def load(data):
                     return cv2.imdecode(numpy.frombuffer(data, numpy.uint8), cv2.IMREAD_COLOR)
@@ -54,7 +60,8 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
         root: Put in front of the paths in `samples`; None: they are relative.
         verify: What is checked on reading. ``"file"``: the CRC-32 of the whole file, now,
             so that worker processes need not; ``"blocks"`` and ``False``: samples are read
-            singly and bounds-checked only.
+            singly and bounds-checked only. Of a pixel file ``"blocks"`` checks the CRC-32 of
+            everything behind the header.
 
     Attributes:
         classes: The class names; sorted, where `torch_dts.convert` was not given others.
@@ -65,7 +72,7 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
     Raises:
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file, or damaged.
-        ValueError: `verify` is none of the above.
+        ValueError: `verify` is none of the above, or a pixel file has neither 1 nor 3 channels.
         TypeError: A transform or `loader` can't be called.
     """
 
@@ -87,7 +94,8 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
         )
         self.file = DTSFile(path, verify=verify)
         self.file.ensure_verified()
-        self.loader: Loader = decode_rgb if loader is None else loader
+        self.loader: Loader = default_loader(self.file) if loader is None else loader
+        load_pixels(self.file)
 
     @cached_property
     def classes(self) -> list[str]:
@@ -138,14 +146,15 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
             IndexError: There is no such sample.
             CorruptFileError: The file changed, or its tables are damaged.
         """
-        return self._item(operator.index(index), self.file.read(index))
+        return self._item(operator.index(index), read_sample(self.file, index))
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, Any]]:
         """The items of a batch, in the order of `indices` (torch's DataLoader calls this)."""
         if type(self).__getitem__ is not DTSDataset.__getitem__:  # a subclass has items of its own
             return [self[index] for index in indices]
         indices = [operator.index(index) for index in indices]
-        return [self._item(i, data) for i, data in zip(indices, self.file.read_many(indices), strict=True)]
+        found = read_samples(self.file, indices)
+        return [self._item(i, data) for i, data in zip(indices, found, strict=True)]
 
     def extra_repr(self) -> str:
         """The line about the file in ``repr(dataset)``."""

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 from torch_dts.datasets._chunks import EpochOrder, Share, epoch_groups, plan_chunks
-from torch_dts.datasets._decode import Transform, decode_rgb, load_sample, make_item
+from torch_dts.datasets._decode import Transform, default_loader, load_sample, make_item
+from torch_dts.datasets._pixels import read_sample, share_of_epoch
 from torch_dts.datasets._reading import ChunkReader, load_ahead
 from torch_dts.file import DTSFile
 
@@ -27,15 +28,23 @@ def stream_items(
 ) -> Iterator[tuple[Any, Any]]:
     """``(sample, target)`` of each sample that a worker takes of an epoch, in order.
 
-    One thread reads ahead; it ends with the generator.
+    One thread reads ahead; it ends with the generator. A pixel file is read whole and stays
+    in memory.
     """
+    loader = default_loader(file)
+    if not file.header.has_blocks:
+        labels = file.labels
+        for index in share_of_epoch(len(file), order, share):
+            sample = load_sample(loader, read_sample(file, index), file, index)
+            yield make_item(sample, int(labels[index]), transform, target_transform)
+        return
     reader = ChunkReader(file)
     groups = epoch_groups(reader.block_sizes, order)
     chunks = plan_chunks(groups, share, reader.block_sizes, reader.sample_bytes)
     with contextlib.closing(load_ahead(chunks, reader.read)) as loaded:
         for chunk in loaded:
             for source_index, data, label in chunk:
-                sample = load_sample(decode_rgb, data, file, source_index)
+                sample = load_sample(loader, data, file, source_index)
                 yield make_item(sample, label, transform, target_transform)
 
 

@@ -96,6 +96,11 @@ def extract(
     target = expand_home(directory)
     with DTSFile(path) as file:
         wanted = None if indices is None else torch.unique(sample_ids_tensor(indices, len(file)))
+        if not file.header.has_blocks:
+            raise ValueError(
+                f"{display(file.path)} is a pixel file ({file.header.dataset_type}): it holds no image "
+                "files to extract; torch_dts.DTSDataset(path)[i] gives its images"
+            )
         paths = list(file.paths)
         chosen = range(len(file)) if wanted is None else wanted.tolist()
         _check_paths(file, [(sample, paths[sample]) for sample in chosen])

@@ -16,13 +16,14 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
-from torch_dts.file._arguments import Verify, check_bool, check_verify, num_of
+from torch_dts.file._arguments import Verify, check_bool, check_verify
 from torch_dts.file._contents import byte_view, load_classes, load_info, load_paths
+from torch_dts.file._describe import describe_file, describe_sample
 from torch_dts.file._given_path import GivenPath
 from torch_dts.file._header import BlockTable, Header, Section
 from torch_dts.file._ids import block_ids_tensor, output_arena, sample_ids_tensor
 from torch_dts.file._names import NumberedPaths, check_position
-from torch_dts.file._whole_file import check_whole_file, file_identity, require_blocks
+from torch_dts.file._whole_file import check_whole_file, file_identity, require_blocks, require_kind
 
 Value = TypeVar("Value")
 
@@ -35,15 +36,16 @@ class DTSFile:
     they came from (in one volume of a set: the volume's own samples in that order).
     The *stored index* is their order in the file. Files without sections open too:
     there both are the same, class names are ``"0"``, ``"1"``, ... and paths made up.
+    The samples of a pixel file (MNIST, CIFAR) are raw pixels; `pixels` has all at once.
 
     Objects may be shared by threads, survive a fork, and pickle by path: the other
     process opens the file anew and refuses one with another fingerprint.
 
     Args:
         path: The file; ``~`` is the home directory.
-        verify: ``"blocks"`` checks the CRC-32 of each block that is read whole (`read` and
-            `read_many` check bounds only), ``"file"`` checks the whole file once,
-            before the first read, ``False`` checks bounds only.
+        verify: ``"blocks"`` checks the CRC-32 of each block that is read whole, and that of
+            `pixels` (`read` and `read_many` check bounds only), ``"file"`` checks the whole
+            file once, before the first read, ``False`` checks bounds only.
         ignore_sections: Read nothing but header and blocks, as for a file whose
             sections are damaged.
 
@@ -99,11 +101,7 @@ class DTSFile:
         Raises:
             ValueError: It is a pixel file (CIFAR, MNIST), or closed.
         """
-        if not self._header.has_blocks:
-            raise ValueError(
-                f"{display(self._path)} is a pixel file ({self._header.dataset_type}): its header can be "
-                "shown, its samples are read by a later version of torch_dts"
-            )
+        require_kind(self._header, self._path, has_blocks=True)
         return self.handle
 
     @property
@@ -161,7 +159,7 @@ class DTSFile:
     @property
     def labels(self) -> Tensor:
         """int64 ``[len(self)]``: the label of each sample by source index."""
-        return self._once("labels", lambda: _native.file_labels(self.block_handle()))
+        return self._once("labels", lambda: _native.file_labels(self.handle))
 
     @property
     def paths(self) -> Sequence[str]:
@@ -242,6 +240,18 @@ class DTSFile:
             view[start : start + size] for start, size in zip(offsets.tolist(), sizes.tolist(), strict=True)
         ]
 
+    @property
+    def pixels(self) -> Tensor:
+        """uint8 ``[len(self), height, width, channels]``: all samples of a pixel file.
+
+        Read when first asked for and kept; with `verify` the file's CRC-32 is checked.
+
+        Raises:
+            ValueError: It is a file of blocks, or closed.
+            CorruptFileError: The CRC-32 is wrong, or the file changed.
+        """
+        return self._once("pixels", self._load_pixels)
+
     def read_blocks(self, block_ids: Iterable[int] | Tensor, out: Tensor | None = None) -> Tensor:
         """Whole blocks, one behind the other.
 
@@ -259,8 +269,8 @@ class DTSFile:
             CorruptFileError: A block's CRC-32 (with `verify`) or its index is wrong.
             OSError: The disk can't be read.
         """
+        handle = self._handle_to_read(for_blocks=True)
         ids = block_ids_tensor(block_ids, self.num_blocks)
-        handle = self._handle_to_read()
         out = output_arena(out, ids.numel() * self.block_size)
         with self._name:
             _native.read_blocks(handle, ids, out, self._verify is not False)
@@ -268,8 +278,8 @@ class DTSFile:
 
     def check_blocks(self, block_ids: Iterable[int] | Tensor) -> None:
         """With ``verify="blocks"``: reads blocks ``[k]`` to check them. Raises as `read_blocks`."""
+        handle = self._handle_to_read(for_blocks=True)
         ids = block_ids_tensor(block_ids, self.num_blocks)
-        handle = self._handle_to_read()
         if self._verify == "blocks":
             known = ids[self.block_table.crc32[ids] >= 0]
             with self._name:
@@ -312,13 +322,7 @@ class DTSFile:
 
     def describe_sample(self, index: int) -> str:
         """For messages: ``sample 5 (cat/x.jpg, block 3) of train.dts``, in one line. Never raises."""
-        where = display(self._path)
-        try:
-            position = check_position(index, len(self))
-            block = int(self.block_of(self.stored_index[position : position + 1])[0])
-            return f"sample {position} ({display(self.paths[position])}, block {block}) of {where}"
-        except Exception:  # the file may be damaged or closed: say what is known
-            return f"sample {index} of {where}"
+        return describe_sample(self, index)
 
     # ---- lifetime ----
 
@@ -342,13 +346,7 @@ class DTSFile:
         return _reopen, (self.absolute_path, *state)
 
     def __repr__(self) -> str:
-        header = self._header
-        state = ", closed" if self.closed else ""
-        return (
-            f"DTSFile({display(self._path)}: {num_of(len(self), 'sample')}, "
-            f"{num_of(header.num_classes, 'class', 'classes')}, level {header.compress_level}, "
-            f"{num_of(header.num_blocks, 'block')}{state})"
-        )
+        return describe_file(self)
 
     # ---- inside ----
 
@@ -358,9 +356,9 @@ class DTSFile:
                 self._cache.setdefault(key, build())
         return cast(Value, self._cache[key])
 
-    def _handle_to_read(self) -> int:
+    def _handle_to_read(self, for_blocks: bool = False) -> int:
         # Whether the file changed since it was opened is seen by every native read.
-        handle = self.block_handle()
+        handle = self.block_handle() if for_blocks else self.handle
         self.ensure_verified()
         return handle
 
@@ -370,7 +368,7 @@ class DTSFile:
             return _native.read_samples(handle, stored_ids)
 
     def _sample_table(self) -> tuple[Tensor, Tensor, Tensor]:
-        return self._once("samples", lambda: _native.file_sample_table(self.block_handle()))
+        return self._once("samples", lambda: _native.file_sample_table(self.handle))
 
     def _invert_source_index(self) -> Tensor:
         source = self.source_index
@@ -378,9 +376,14 @@ class DTSFile:
             return torch.argsort(source)
         return torch.empty_like(source).scatter_(0, source, torch.arange(len(self), device="cpu"))
 
+    def _load_pixels(self) -> Tensor:
+        require_kind(self._header, self._path, has_blocks=False)
+        return _native.read_pixels(self._handle_to_read(), self._verify == "blocks")[1]
+
     def _load_paths(self) -> Sequence[str]:
-        stored = load_paths(self.block_handle(), self._header, self._path)
-        return NumberedPaths(self.labels, self.classes) if stored is None else stored
+        stored = load_paths(self.handle, self._header, self._path)
+        ending = ".jpeg" if self._header.has_blocks else ".png"
+        return NumberedPaths(self.labels, self.classes, ending) if stored is None else stored
 
 
 def _reopen(
@@ -388,12 +391,10 @@ def _reopen(
 ) -> DTSFile:
     file = DTSFile(path, verify=verify, ignore_sections=ignore_sections)
     if file.fingerprint != fingerprint:
+        found = file.fingerprint
         file.close()
-        raise CorruptFileError(
-            path,
-            None,
-            f"not the file that was pickled: its fingerprint is {file.fingerprint}, expected {fingerprint}",
-        )
+        problem = f"not the file that was pickled: its fingerprint is {found}, expected {fingerprint}"
+        raise CorruptFileError(path, None, problem)
     if verified is not None and verified == file_identity(path):
         file._verified = verified
     return file

@@ -61,6 +61,13 @@ class Header:
         """True for files of encoded images in blocks, False for pixel files (CIFAR, MNIST)."""
         return self.dataset_type == "IMAGENET"
 
+    @property
+    def payload_bytes(self) -> int:
+        """The bytes of all blocks, or of labels and pixels (old pixel files have other numbers wrong)."""
+        if self.has_blocks:
+            return self.block_bytes
+        return self.num_samples * (1 + self.image_height * self.image_width * self.num_channels)
+
 
 @dataclass(frozen=True)
 class Section:

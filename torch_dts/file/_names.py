@@ -167,11 +167,13 @@ class NumberedPaths(Sequence[str]):
     Args:
         labels: int64 ``[num_samples]`` by source index.
         classes: The class names.
+        ending: Of the paths.
     """
 
-    def __init__(self, labels: Tensor, classes: Sequence[str]) -> None:
+    def __init__(self, labels: Tensor, classes: Sequence[str], ending: str = ".jpeg") -> None:
         self._labels = labels
         self._classes = classes
+        self._ending = ending
 
     def __len__(self) -> int:
         return self._labels.numel()
@@ -191,7 +193,7 @@ class NumberedPaths(Sequence[str]):
             yield self._made_up(position, label)
 
     def _made_up(self, position: int, label: int) -> str:
-        return f"{self._classes[label]}/{position:08d}.jpeg"
+        return f"{self._classes[label]}/{position:08d}{self._ending}"
 
 
 def check_position(index: int, length: int, what: str = "sample") -> int:

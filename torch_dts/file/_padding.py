@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The bytes of a file that mean nothing and have to be zero (docs/format.md sections 1 and 4)."""
+"""The bytes of a file that mean nothing and have to be zero (docs/format.md)."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from torch_dts.file._header import Header, Section
 
-TABLE_OFFSET = 4096  # of the section table
+TABLE_OFFSET = 4096  # of the section table, in files of blocks
 HEADER_BYTES = 144  # the fields at the start of the file
+FOOTER_BYTES = 16  # at the end of pixel files with sections
 _PIECE_BYTES = 1 << 20
 
 
 def find_padding_faults(
     path: str, header: Header, sections: Sequence[Section], table_bytes: int, file_bytes: int
 ) -> Iterator[tuple[int, str]]:
-    """Reads every gap of a file of blocks.
+    """Reads every gap of a file.
 
     Args:
         path: The file.
@@ -48,8 +49,13 @@ def gaps(
     header: Header, sections: Sequence[Section], table_bytes: int, file_bytes: int
 ) -> Iterator[tuple[int, int]]:
     """First and end offset of each stretch of the file that no part of it lies in, in rising order."""
-    used = [(0, HEADER_BYTES), (header.header_bytes, header.header_bytes + header.block_bytes)]
-    used.append((TABLE_OFFSET, TABLE_OFFSET + table_bytes))
+    payload_end = header.header_bytes + header.payload_bytes
+    table = TABLE_OFFSET
+    used = [(0, HEADER_BYTES), (header.header_bytes, payload_end)]
+    if not header.has_blocks:
+        table = -(-payload_end // 64) * 64
+        used += [(file_bytes - FOOTER_BYTES, file_bytes)] if table_bytes else []
+    used.append((table, table + table_bytes))
     used += [(section.offset, section.offset + section.stored_bytes) for section in sections]
     position = 0
     for start, end in sorted(used):

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TypeVar
@@ -23,7 +22,7 @@ from torch_dts.file._arguments import num_of
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
 from torch_dts.file._padding import HEADER_BYTES, find_padding_faults
-from torch_dts.file._whole_file import check_block, crc_problem
+from torch_dts.file._whole_file import check_block, check_whole_file, crc_problem
 
 Value = TypeVar("Value")
 
@@ -37,8 +36,8 @@ class Problem:
 
     Attributes:
         kind: ``"table"`` (the section table), ``"section"``, ``"padding"`` (a byte between
-            the parts is not zero), ``"block"``, ``"unreadable"`` (the disk refused a block)
-            or ``"file"`` (the CRC-32 of the whole file).
+            the parts is not zero), ``"block"``, ``"unreadable"`` (the disk refused a block),
+            ``"label"`` (of a pixel file) or ``"file"`` (the CRC-32 of the whole file).
         message: What was found and what was expected.
         block: The block that is hurt, or None.
         samples: Source indices of all samples of that block (for kind ``"file"``: of those
@@ -102,7 +101,8 @@ def verify(
 
     That is: header, section table and sections, the tables against each other, the
     zeros between all parts, each block's CRC-32 and index, and the CRC-32 of the whole
-    file. It goes on after a fault, so that the report lists all of them.
+    file; of a pixel file (CIFAR, MNIST) also the labels. It goes on after a fault, so that
+    the report lists all of them.
 
     Args:
         path: The file; ``~`` is the home directory. It is only read.
@@ -116,28 +116,20 @@ def verify(
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file or its header is damaged, so that
             nothing in it can be found.
-        ValueError: It is a pixel file (CIFAR, MNIST), or `num_workers` is below 0.
+        ValueError: `num_workers` is below 0.
     """
     start = time.perf_counter()
     workers = check_num_workers(num_workers)
     found = _Findings()
-    with ExitStack() as stack:
-        file = stack.enter_context(_open_somehow(path, found))
-        is_table_damaged = bool(found.problems)
-        has_tables, has_order = _check_tables(file, found)
-        has_names = has_order and not is_table_damaged
-        known_crcs = _known_crcs(file)
-        if is_table_damaged:
+    with _open_somehow(path, found) as file:
+        if found.problems:
             found.notes.append("the zeros between the parts were not checked, as their places are not known")
         else:
             found.attempt(file, "padding", partial(_check_padding, file, found))
-        if not has_names:
-            found.notes.append("which samples the blocks hold is not known, as tables are damaged")
-        if not has_tables and file.sections:
-            # The blocks' own headers stand in for the tables.
-            file = stack.enter_context(DTSFile(path, ignore_sections=True))
-            _check_tables(file, found)
-        _check_blocks(file, has_names, known_crcs, found, workers, progress)
+        if file.header.has_blocks:
+            _check_block_file(path, file, found, workers, progress)
+        else:
+            _check_pixel_file(file, found, progress)
         return VerifyReport(
             path=file.path,
             num_blocks=file.num_blocks,
@@ -167,7 +159,7 @@ class _Findings:
     def add(self, file: DTSFile, kind: str, error: CorruptFileError | OSError) -> None:
         header = file.header
         block = None
-        if isinstance(error, CorruptFileError) and error.offset is not None:
+        if header.has_blocks and isinstance(error, CorruptFileError) and error.offset is not None:
             number = (error.offset - header.header_bytes) // header.block_size
             if 0 <= number < header.num_blocks:
                 kind, block = "block", number
@@ -187,13 +179,43 @@ def _open_somehow(path: str | os.PathLike[str], found: _Findings) -> DTSFile:
     except CorruptFileError:
         raise first from None
     found.problems.append(Problem("table", _text(first)))
-    found.notes.append("no section can be read, so the CRCs of the blocks are not known")
+    lost = ", so the CRCs of the blocks are not known" if file.header.has_blocks else ""
+    found.notes.append(f"no section can be read{lost}")
     return file
+
+
+def _check_block_file(
+    path: str | os.PathLike[str], file: DTSFile, found: _Findings, workers: int, progress: bool | None
+) -> None:
+    is_table_damaged = any(problem.kind == "table" for problem in found.problems)
+    has_tables, has_order = _check_tables(file, found)
+    has_names = has_order and not is_table_damaged
+    known_crcs = _known_crcs(file)
+    if not has_names:
+        found.notes.append("which samples the blocks hold is not known, as tables are damaged")
+    if has_tables or not file.sections:
+        _check_blocks(file, has_names, known_crcs, found, workers, progress)
+        return
+    # The blocks' own headers stand in for the tables.
+    with DTSFile(path, ignore_sections=True) as bare:
+        _check_tables(bare, found)
+        _check_blocks(bare, has_names, known_crcs, found, workers, progress)
+
+
+def _check_pixel_file(file: DTSFile, found: _Findings, progress: bool | None) -> None:
+    """Sections, labels and the CRC-32, which covers all behind the header: nothing says where damage is."""
+    for section in file.sections:
+        found.attempt(file, "section", partial(_native.file_section, file.handle, section.tag))
+    for check in (lambda: file.classes, lambda: file.info):
+        found.attempt(file, "section", check)
+    found.attempt(file, "label", lambda: file.labels)
+    with Progress("verifying", file.file_bytes, progress, is_bytes=True) as bar:
+        found.attempt(file, "file", lambda: check_whole_file(file.handle, file.header, file.path))
+        bar.add(file.file_bytes)
 
 
 def _check_tables(file: DTSFile, found: _Findings) -> tuple[bool, bool]:
     """Whether it is known where samples lie, and which ones they are; other damage is only noted."""
-    file.block_handle()  # refuses pixel files
     readable = {
         section.tag: found.attempt(file, "section", partial(_native.file_section, file.handle, section.tag))
         for section in file.sections
@@ -213,7 +235,7 @@ def _check_tables(file: DTSFile, found: _Findings) -> tuple[bool, bool]:
 
 
 def _check_padding(file: DTSFile, found: _Findings) -> None:
-    table_bytes = _native.file_head(file.handle).numel() - HEADER_BYTES if file.sections else 0
+    table_bytes = _native.file_head(file.handle).numel() - HEADER_BYTES
     places = (file.header, file.sections, table_bytes, file.file_bytes)
     for _, message in find_padding_faults(file.absolute_path, *places):
         found.problems.append(Problem("padding", message))

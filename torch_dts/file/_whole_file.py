@@ -11,6 +11,7 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
+from torch_dts._paths import display
 from torch_dts.file._header import Header
 
 
@@ -18,6 +19,24 @@ def check_block(handle: int, block_id: int) -> tuple[int, str]:
     """A block's CRC-32 as it is on the disk, and what is wrong with the block ("": nothing)."""
     crcs, problems = _native.check_blocks(handle, torch.tensor([block_id], device="cpu"))
     return int(crcs[0]), problems[0]
+
+
+def require_kind(header: Header, path: str, *, has_blocks: bool) -> None:
+    """Refuses a pixel file where blocks are wanted, and a file of blocks where pixels are.
+
+    Raises:
+        ValueError: The file is of the other kind.
+    """
+    if header.has_blocks == has_blocks:
+        return
+    if has_blocks:
+        raise ValueError(
+            f"{display(path)} is a pixel file ({header.dataset_type}): it has no blocks; its samples are "
+            "in `pixels` and `labels`"
+        )
+    raise ValueError(
+        f"{display(path)} is a file of encoded images in blocks: it has no pixels to read at once"
+    )
 
 
 def require_blocks(handle: int, header: Header, path: str, block_ids: Tensor) -> None:
@@ -34,21 +53,23 @@ def require_blocks(handle: int, header: Header, path: str, block_ids: Tensor) ->
 
 
 def check_whole_file(handle: int, header: Header, path: str, num_workers: int | None = None) -> None:
-    """Reads all blocks once and compares every CRC-32 that the file holds.
+    """Reads the whole file once and compares every CRC-32 that it holds.
 
     Raises:
         CorruptFileError: The first block that is wrong, else the file's CRC-32.
         OSError: The disk can't be read.
     """
     crcs: list[int] = []
+    num_blocks = header.num_blocks if header.has_blocks else 0
     workers = check_num_workers(num_workers)
     for block_id, (crc, problem) in map_in_order(
-        lambda block_id: check_block(handle, block_id), range(header.num_blocks), workers
+        lambda block_id: check_block(handle, block_id), range(num_blocks), workers
     ):
         if problem:
             raise CorruptFileError(path, _block_offset(header, block_id), problem)
         crcs.append(crc)
     found = _native.file_crc(handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
+    _native.file_check_unchanged(handle)
     if found != header.crc_code:
         raise CorruptFileError(path, None, crc_problem(found, header.crc_code))
 

@@ -45,7 +45,12 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
 
 
 def fallback_loader(
-    loader: torch.utils.data.DataLoader[Any], reason: str, *, dataset: Any = None, stacklevel: int = 3
+    loader: torch.utils.data.DataLoader[Any],
+    reason: str,
+    *,
+    dataset: Any = None,
+    with_index: bool = False,
+    stacklevel: int = 3,
 ) -> FallbackLoader:
     """The loader that does the work of `loader` in Python; warns once, with the reason.
 
@@ -53,11 +58,15 @@ def fallback_loader(
         loader: Its arguments are taken over: the attributes of torch's DataLoader.
         reason: Why it is not done natively.
         dataset: Read instead of ``loader.dataset``.
+        with_index: Each item ends with its index in the dataset.
         stacklevel: Of the warning.
 
     Returns:
         A loader to keep as long as `loader` (it owns persistent workers) and to iterate
         over once an epoch, after `FallbackLoader.begin`.
+
+    Raises:
+        ValueError: `with_index` for an iterable dataset, whose items have none.
     """
     warnings.warn(
         f"this DataLoader works as torch's own, in Python: {reason}", UserWarning, stacklevel=stacklevel
@@ -79,9 +88,14 @@ def fallback_loader(
         arguments["prefetch_factor"] = loader.prefetch_factor
         arguments["persistent_workers"] = loader.persistent_workers
     if isinstance(dataset, IterableDataset):
+        if with_index:
+            raise ValueError(
+                f"return_index=True, but the items of a {type(dataset).__name__} that is read in Python "
+                "have no index: let the dataset give it"
+            )
         arguments |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
         return FallbackLoader(dataset, **arguments)
-    seeded = SeededDataset(dataset, is_lent=loader.num_workers == 0)
+    seeded = SeededDataset(dataset, is_lent=loader.num_workers == 0, with_index=with_index)
     if loader.num_workers > 0:
         arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
     else:
@@ -106,10 +120,12 @@ class SeededDataset(Dataset[Any]):
             states are taken before the samples and put back by `restore`, which
             `_Restoring` calls when the batch is collated: collating draws from the stream
             of the last sample in either case.
+        with_index: Each item ends with its index.
     """
 
-    def __init__(self, dataset: Any, is_lent: bool) -> None:
+    def __init__(self, dataset: Any, is_lent: bool, with_index: bool = False) -> None:
         self.dataset = dataset
+        self._with_index = with_index
         self._is_lent = is_lent
         self._states: States | None = None
 
@@ -119,19 +135,24 @@ class SeededDataset(Dataset[Any]):
     def __getitem__(self, key: Seeded) -> Any:
         with _Lent(self):
             seed_generators(key.seeds[0])
-            return self.dataset[key.index]
+            item = self.dataset[key.index]
+            return _with_index(item, key.index) if self._with_index else item
 
     def __getitems__(self, key: Seeded) -> Any:
         with _Lent(self):
-            if not _has_batches(self.dataset):
-                return list(self._one_by_one(key))
-            found = _find_own(self.dataset, key.index)
-            if found is not None:
-                return _read_own(*found, key.seeds)
-            # Who makes whole batches gets them, as from torch; they are seeded as a whole.
-            if key.seeds:
-                seed_generators(key.seeds[0])
-            return self.dataset.__getitems__(key.index)
+            items = self._batch(key)
+            return list(map(_with_index, items, key.index)) if self._with_index else items
+
+    def _batch(self, key: Seeded) -> Any:
+        if not _has_batches(self.dataset):
+            return list(self._one_by_one(key))
+        found = _find_own(self.dataset, key.index)
+        if found is not None:
+            return _read_own(*found, key.seeds)
+        # Who makes whole batches gets them, as from torch; they are seeded as a whole.
+        if key.seeds:
+            seed_generators(key.seeds[0])
+        return self.dataset.__getitems__(key.index)
 
     def restore(self) -> None:
         """Puts the generators back into the states they were lent in."""
@@ -148,6 +169,10 @@ class SeededDataset(Dataset[Any]):
         for index, seed in zip(key.index, key.seeds, strict=True):
             seed_generators(seed)
             yield self.dataset[index]
+
+
+def _with_index(item: Any, index: Any) -> Any:
+    return (*item, index) if isinstance(item, (tuple, list)) else (item, index)
 
 
 class _Lent:

@@ -70,6 +70,7 @@ class Recognised:
         read_bytes: Takes a sample of the source; its encoded bytes (pixels: as PPM or PGM).
             Raises OSError where it can't be read.
         is_current: Whether the dataset still is what it was when it was recognised.
+        is_encoded: Whether a sample of the source is an encoded image, not pixels.
     """
 
     source: int
@@ -84,6 +85,7 @@ class Recognised:
     describe: Callable[[int], str]
     read_bytes: Callable[[int], bytes]
     is_current: Callable[[], bool]
+    is_encoded: Callable[[int], bool] = lambda sample: True
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,6 +153,7 @@ class Readable:
             describe=describe,
             read_bytes=read_bytes,
             is_current=lambda: all(check() for check in self.checks),
+            is_encoded=lambda sample: locate(sample)[0].size is None,
         )
 
     def _open_source(self, keep: int) -> int:

@@ -3,9 +3,13 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/sha256.h"
+#include "pipeline/shared_store.h"
 
 namespace dts {
 namespace {
@@ -13,13 +17,39 @@ namespace {
 // Read between two looks at the reader's stop flag.
 constexpr std::uint64_t kBytesAtOnce = kReadPieceBytes;
 
+// Its handle is opened by the first read from the disk.
 class DtsReader : public ReaderState {
  public:
-  explicit DtsReader(InputFile file) : file(std::move(file)) {}
-  InputFile file;
+  const InputFile& handle(const DtsFile& file) {
+    if (!maybe_handle_) maybe_handle_.emplace(file.open_handle());
+    return *maybe_handle_;
+  }
+
+ private:
+  std::optional<InputFile> maybe_handle_;
 };
 
-const InputFile& handle_of(ReaderState& reader) { return static_cast<DtsReader&>(reader).file; }
+const InputFile& handle_of(ReaderState& reader, const DtsFile& file) {
+  return static_cast<DtsReader&>(reader).handle(file);
+}
+
+// The name of the memory that processes share: the file's fingerprint. Without the CRCs of
+// its blocks that does not tell two payloads apart, so then it is this very file's memory.
+std::string store_name(const DtsFile& file, const SampleTable& table) {
+  std::vector<std::byte> facts(file.header_bytes().begin(), file.header_bytes().end());
+  const std::vector<std::byte>& sections = file.sections().bytes;
+  facts.insert(facts.end(), sections.begin(), sections.end());
+  if (std::any_of(table.block_crcs.begin(), table.block_crcs.end(),
+                  [](std::int64_t crc) { return crc < 0; })) {
+    const FileIdentity& identity = file.identity();
+    for (const std::uint64_t value : {identity.device, identity.inode, identity.size,
+                                      static_cast<std::uint64_t>(identity.mtime_ns)}) {
+      facts.resize(facts.size() + sizeof value);
+      store_le(facts.data() + facts.size() - sizeof value, value);
+    }
+  }
+  return sha256_hex(facts);
+}
 
 // Rank of each stored sample by its source index.
 std::vector<std::uint32_t> places_of(const std::vector<std::uint32_t>& source_order) {
@@ -40,7 +70,10 @@ DtsSource::DtsSource(std::shared_ptr<const DtsFile> file, Keep keep)
       source_order_(file_->source_order()),
       labels_(file_->labels()) {
   if (file_->header().num_volumes != 1) volume_places_ = places_of(source_order_);
-  if (keep != Keep::kNothing) store_ = make_private_store(num_blocks(), block_bytes());
+  if (keep == Keep::kPrivate) store_ = make_private_store(num_blocks(), block_bytes());
+  if (keep == Keep::kShared) {
+    store_ = open_shared_store(store_name(*file_, table_), num_blocks(), block_bytes());
+  }
 }
 
 std::int64_t DtsSource::num_samples() const {
@@ -63,7 +96,7 @@ std::int64_t DtsSource::position(std::int64_t sample) const {
 }
 
 std::unique_ptr<ReaderState> DtsSource::open_reader() const {
-  return std::make_unique<DtsReader>(file_->open_handle());
+  return std::make_unique<DtsReader>();
 }
 
 void DtsSource::read_samples(std::span<const std::int64_t> samples, ReadMemory& memory,
@@ -97,7 +130,7 @@ void DtsSource::read_samples(std::span<const std::int64_t> samples, ReadMemory& 
       ++count;
     }
     file_->read_samples(all_ids.subspan(first, count), all_offsets.subspan(first, count), place,
-                        handle_of(reader));
+                        handle_of(reader, *file_));
     reader.bytes_read += static_cast<std::int64_t>(bytes);
     first += count;
   }
@@ -129,7 +162,7 @@ std::uint64_t DtsSource::block_start(std::int64_t block) const {
 void DtsSource::read_block(std::int64_t block, ByteSpan out, bool check,
                            ReaderState& reader) const {
   const std::int64_t ids[1] = {block};
-  file_->read_blocks(ids, out, check, handle_of(reader));
+  file_->read_blocks(ids, out, check, handle_of(reader, *file_));
   reader.bytes_read += static_cast<std::int64_t>(out.size());
   reader.blocks_read += 1;
 }
@@ -148,7 +181,7 @@ SampleView DtsSource::view_in_block(std::int64_t sample, ConstByteSpan block_mem
 }
 
 void DtsSource::check_unchanged(ReaderState& reader) const {
-  file_->check_unchanged(handle_of(reader));
+  file_->check_unchanged(handle_of(reader, *file_));
 }
 
 KeptBytes DtsSource::kept() const {

@@ -3,7 +3,8 @@
 // index. Each reader thread has a handle of its own on the file.
 //
 // Keep: with kPrivate and kShared (FULLY) what has been read as blocks stays in memory, and
-// samples of such blocks are views of it; the others are read singly.
+// samples of such blocks are views of it, for which no file is opened; the others are read
+// singly. kShared: one memory for all processes of the user that read the same file.
 #pragma once
 
 #include <memory>

@@ -112,7 +112,7 @@ bool LoaderWorker::wait_for_places(Stream& stream, std::int64_t position,
 bool LoaderWorker::wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock) {
   pause();
   lock.unlock();
-  if (is_in_time(unit_->number)) views_ = shared_.feeder.wait(unit_->number);
+  if (is_in_time(stream, unit_->number)) views_ = shared_.feeder.wait(unit_->number);
   lock.lock();
   const std::int64_t now = steady_ns();
   WorkerCounters::add(counters_.wait_for_data_ns, now - work_began_ns_);
@@ -121,12 +121,13 @@ bool LoaderWorker::wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& l
   return !views_.empty() && batch_->number < stream.failed_batch();
 }
 
-// Whether the unit comes before the deadline. Looks again and again, for a thread that has
-// to go back to Python for signals; threads of the pool wait on the feeder's condition.
-bool LoaderWorker::is_in_time(std::int64_t unit) const {
+// Whether the unit comes before the deadline, and before the stream is stopped. Looks again and
+// again, for a thread that has to go back to Python for signals; threads of the pool wait on the
+// feeder's condition.
+bool LoaderWorker::is_in_time(const Stream& stream, std::int64_t unit) const {
   auto pause = std::chrono::microseconds(50);
   while (deadline_ns_ >= 0 && !shared_.feeder.is_ready(unit)) {
-    if (steady_ns() >= deadline_ns_) return false;
+    if (steady_ns() >= deadline_ns_ || stream.is_stopped) return false;
     std::this_thread::sleep_for(pause);
     pause = std::min(2 * pause, std::chrono::microseconds(3000));
   }

@@ -39,7 +39,7 @@ class LoaderWorker {
   bool move_to(Stream& stream, std::int64_t position);
   bool wait_for_places(Stream& stream, std::int64_t position, std::unique_lock<std::mutex>& lock);
   bool wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock);
-  bool is_in_time(std::int64_t unit) const;
+  bool is_in_time(const Stream& stream, std::int64_t unit) const;
   void run_sample(Stream& stream, std::int64_t position);
   void add_foreign(ForeignSample foreign, const SampleView& view);
   void leave_unit();

@@ -169,7 +169,8 @@ TEST_CASE("dts source: a file that changed is an error of every read") {
   testing::check_corrupt([&] { bench.read({1, 2}); }, -1, problem);
   testing::check_corrupt([&] { bench.source->read_block(0, block, true, *bench.reader); }, -1,
                          problem);
-  testing::check_corrupt([&] { bench.source->open_reader(); }, -1, problem);
+  bench.reader = bench.source->open_reader();
+  testing::check_corrupt([&] { bench.read({1, 2}); }, -1, problem);
 }
 
 TEST_CASE("dts source: samples of kept blocks are views, others are read") {
@@ -195,9 +196,38 @@ TEST_CASE("dts source: samples of kept blocks are views, others are read") {
   testing::FileCallsScope calls;
   calls->pread = counting_pread;
   num_preads = 0;
+  std::filesystem::remove(bench.path);
+  bench.reader = bench.source->open_reader();
   bench.read({0, 1, 2, 3, 4});
   CHECK(num_preads == 0);
   CHECK(bench.memory.held_bytes() > 0);
+}
+
+TEST_CASE("dts source: memory that processes share is the same for the same file") {
+  Bench bench(Keep::kShared);
+  const auto store = bench.source->store();
+  CHECK(store->is_shared());
+  CHECK(bench.source->kept().is_shared);
+  const DtsSource again(DtsFile::open(bench.path), Keep::kShared);
+  CHECK(again.store() == store);
+  // The same content under another name, and another content under the same name.
+  std::filesystem::copy(bench.path, bench.dir / "copy.dts");
+  CHECK(DtsSource(DtsFile::open(bench.dir / "copy.dts"), Keep::kShared).store() == store);
+  SmallFile other = testing::small_file();
+  other.blocks[1][0].bytes[7] ^= std::byte{1};
+  other.set("BIDX", testing::words({3, other.block_crc(0), 2, other.block_crc(1)}));
+  std::filesystem::remove(bench.path);
+  other.write(bench.path);
+  CHECK(DtsSource(DtsFile::open(bench.path), Keep::kShared).store() != store);
+}
+
+TEST_CASE("dts source: without CRCs only the very same file is the same") {
+  Bench bench(Keep::kShared, testing::small_old_file());
+  const DtsSource again(DtsFile::open(bench.path), Keep::kShared);
+  CHECK(again.store() == bench.source->store());
+  std::filesystem::copy(bench.path, bench.dir / "copy.dts");
+  const DtsSource copy(DtsFile::open(bench.dir / "copy.dts"), Keep::kShared);
+  CHECK(copy.store() != bench.source->store());
 }
 
 TEST_CASE("dts source: keeps nothing unless it is asked to") {

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a worker does to a sample and what it costs beside that: no lock, no memory.
+#include "pipeline/loader_worker.h"
+
+#include "pipeline/counted_allocations.h"
+#include "pipeline/loader_set.h"
+#include "pipeline/pixel_source.h"
+
+using namespace dts::testing;
+
+TEST_CASE("samples for Python come with their bytes and places") {
+  auto set = std::make_shared<PixelSet>(50);
+  set->foreign = {4, 30};
+  set->missing = {31};
+  for (const int num_workers : {0, 3}) {
+    dts::Loader loader(set, flip_plan(), options_of(num_workers));
+    auto stream = plain_stream(50, 50, 20, 8);
+    stream.occurrences.assign(50, 2);
+    loader.start(nullptr, 1, 0);
+    append_all(loader, stream);
+    dts::Batch batch;
+    std::vector<dts::ForeignSample> found;
+    while (next_batch(loader, batch) == dts::NextState::kBatch) {
+      for (auto& foreign : loader.take_foreign()) found.push_back(std::move(foreign));
+    }
+    std::sort(found.begin(), found.end(),
+              [](const auto& a, const auto& b) { return a.sample < b.sample; });
+    REQUIRE(found.size() == 3);
+    for (const auto& foreign : found) {
+      CHECK(foreign.batch == foreign.sample / 8);
+      CHECK(foreign.slot == foreign.sample % 8);
+      CHECK(foreign.index == set->choice_index(foreign.sample));
+      CHECK(foreign.occurrence == 2);
+      CHECK(foreign.status != dts::DecodeStatus::kOk);
+    }
+    CHECK(found[0].bytes == PixelSet::foreign_bytes(4));
+    CHECK(found[1].bytes == PixelSet::foreign_bytes(30));
+    CHECK_FALSE(found[1].is_missing);
+    CHECK(found[2].is_missing);
+    CHECK(found[2].bytes.empty());
+    CHECK(loader.take_foreign().empty());
+    CHECK(loader.stats().num_foreign == 3);
+    CHECK(loader.stats().num_samples == 50);
+    CHECK(loader.stats().num_batches == 7);
+  }
+}
+
+// 64 threads of few samples each meet at every batch.
+TEST_CASE("far more workers than samples in a batch come to the end, woken once a batch") {
+  auto set = std::make_shared<PixelSet>(500);
+  for (const bool reproducible : {true, false}) {
+    dts::Loader loader(set, flip_plan(), options_of(64, 2, reproducible));
+    const auto stream = plain_stream(1500, 500, 100, 10);
+    BatchChecker checker(*set, stream, 4, 0);
+    loader.start(nullptr, 4, 0);
+    append_all(loader, stream);
+    dts::Batch batch;
+    while (next_batch(loader, batch) == dts::NextState::kBatch) checker.check(batch);
+    CHECK(checker.is_at_end());
+    CHECK(loader.stats().num_samples == 1500);
+    // The start, the appending, the end, and each batch that is opened.
+    CHECK(loader.num_wakeups() <= 64 * (150 + 4));
+  }
+}
+
+TEST_CASE("workers without room sleep until there is some") {
+  auto set = std::make_shared<PixelSet>(100);
+  dts::Loader loader(set, flip_plan(), options_of(4, 2));
+  loader.start(nullptr, 4, 0);
+  append_all(loader, plain_stream(100, 100, 50, 10));
+  for (int i = 0; i < 10000 && loader.stats().num_samples < 20; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  REQUIRE(loader.stats().num_samples == 20);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const std::int64_t before = loader.num_wakeups();
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+  CHECK(loader.num_wakeups() == before);
+  CHECK(loader.stats().num_samples == 20);
+}
+
+TEST_CASE("nothing is allocated per sample") {
+  constexpr std::int64_t kSamples = 20000;
+  const Bytes pixels = noise(1000 * PixelSet::kBytes, 1);
+  const auto source = std::make_shared<dts::PixelSource>(
+      pixels, PixelSet::kSide, PixelSet::kSide, 3, std::vector<std::int64_t>(1000, 1), nullptr);
+  for (const int num_workers : {0, 1, 3}) {
+    dts::Loader loader(source, flip_plan(), options_of(num_workers));
+    std::int64_t counted = 0;
+    for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
+      const auto stream = plain_stream(kSamples, 1000, 1000, 250);
+      loader.start(nullptr, 4, epoch);
+      const std::int64_t before = num_allocations();
+      append_all(loader, stream);
+      dts::Batch batch;
+      while (next_batch(loader, batch) == dts::NextState::kBatch) batch = {};
+      counted = num_allocations() - before;
+    }
+    // 80 batches and 20 units.
+    CHECK(counted < 100 * 15);
+  }
+}
