@@ -25,6 +25,16 @@ def test_a_seed_decides_everything() -> None:
         assert numbers() == first
 
 
+def test_each_generator_has_its_seed() -> None:
+    """numpy takes the upper bits: from the same 32 bits it would draw torch's numbers."""
+    number = (7 << 32) + 12345
+    expected = [random.Random(number).random(), float(np.random.RandomState(7).random_sample())]
+    expected.append(float(torch.rand((), generator=torch.Generator().manual_seed(number))))
+    with seeded_generators() as seed_all:
+        seed_all(number)
+        assert numbers() == expected
+
+
 def test_states_come_back_also_after_an_error() -> None:
     states = random.getstate(), np.random.get_state()[1].tolist(), torch.get_rng_state().tolist()
     with contextlib.suppress(KeyError), seeded_generators() as seed_all:

@@ -18,7 +18,7 @@ def seeded_generators() -> Iterator[Callable[[int], None]]:
     Yields a function that seeds all three with a number of 0 to 2^63 - 1 (torch_dts._native.choose_seed).
     torch.manual_seed would seed every GPU, too, and costs 90 us a sample; transforms draw on the CPU.
     """
-    states = random.getstate(), np.random.get_state(), torch.random.get_rng_state()
+    states = random.getstate(), np.random.get_state(legacy=False), torch.random.get_rng_state()
     try:
         yield _seed
     finally:
@@ -29,5 +29,7 @@ def seeded_generators() -> Iterator[Callable[[int], None]]:
 
 def _seed(number: int) -> None:
     random.seed(number)
-    np.random.seed(number & 0xFFFFFFFF)
+    # torch and numpy have the same generator, started with 32 bits: from the same bits both
+    # would draw the same numbers.
+    np.random.seed(number >> 32)
     torch.default_generator.manual_seed(number)
