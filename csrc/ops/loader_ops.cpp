@@ -2,6 +2,8 @@
 // The native loader behind handles: streams of samples in, batches out. All ops here are
 // stateful. Images, labels and indices of a batch are views of one zone, which they keep
 // from being used again.
+#include <pthread.h>
+
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -17,9 +19,12 @@
 namespace dts::ops {
 namespace {
 
-// To the end of the process: its threads may run until then.
+// To the end of the process: its threads may run until then. A forked child gets it unlocked.
 HandleTable<Loader>& loaders() {
   static auto* const table = new HandleTable<Loader>("loader");
+  static const int registered =
+      pthread_atfork([] { table->lock(); }, [] { table->unlock(); }, [] { table->unlock(); });
+  static_cast<void>(registered);
   return *table;
 }
 
@@ -73,6 +78,12 @@ std::span<const std::int64_t> take(std::span<const std::int64_t> all, std::size_
   return all.subspan(at - static_cast<std::size_t>(count), static_cast<std::size_t>(count));
 }
 
+void check_all_taken(std::size_t taken, std::size_t there, const char* what) {
+  if (taken == there) return;
+  throw InvalidArgument("the units hold " + std::to_string(taken) + " " + what + " where " +
+                        std::to_string(there) + " are given, expected as many");
+}
+
 void loader_append(std::int64_t loader, Tensor samples, Tensor occurrences, Tensor batch_sizes,
                    Tensor unit_sizes, Tensor unit_num_blocks, Tensor blocks) {
   guarded([&] {
@@ -90,8 +101,8 @@ void loader_append(std::int64_t loader, Tensor samples, Tensor occurrences, Tens
       units[i].samples.assign(own.begin(), own.end());
       units[i].blocks.assign(own_blocks.begin(), own_blocks.end());
     }
-    check_same_length(sample, "the units", ids.size(), "samples");
-    check_same_length(block, "the units' blocks", block_ids.size(), "blocks");
+    check_all_taken(sample, ids.size(), "samples");
+    check_all_taken(block, block_ids.size(), "blocks");
     loaders().get(loader)->append(std::move(units), int64_view(occurrences, "occurrences"),
                                   int64_view(batch_sizes, "batch_sizes"));
   });

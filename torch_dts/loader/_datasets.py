@@ -39,7 +39,7 @@ def files_of(dataset: Any) -> list[DTSFile]:
 def whole_file(dataset: Any) -> DTSFile | None:
     """The file that a map-style dataset is, sample for sample; None for any other."""
     if isinstance(dataset, DTSDataset) and type(dataset).__len__ is DTSDataset.__len__:
-        return dataset.file
+        return dataset.file if dataset.file.header.has_blocks else None
     return None
 
 

@@ -18,7 +18,7 @@ from torchvision.datasets.vision import StandardTransform
 from torch_dts import _native
 from torch_dts._paths import display, join_paths
 from torch_dts.datasets import DTSDataset, DTSIterableDataset
-from torch_dts.datasets._decode import decode_rgb
+from torch_dts.datasets._decode import PixelLoader, decode_rgb
 from torch_dts.file import DTSFile
 from torch_dts.loader._recognise_labels import NotReadable, int_tensor, label_tensor, watch_values
 from torch_dts.loader._recognise_own import ABSENT, changed_behaviour, is_as_written, own_state
@@ -135,10 +135,15 @@ def _watch(dataset: Any, kind: type, contents: tuple[str, ...] = ()) -> Callable
 
 def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
     file: DTSFile = state["file"]
-    if not is_iterable and state["loader"] is not decode_rgb:
-        raise NotReadable("its loader= is not the library's own")
     if type(file) is not DTSFile:
         raise NotReadable(f"its file is a {type(file).__qualname__}")
+    is_pixels = not file.header.has_blocks
+    if not is_iterable:
+        loader = state["loader"]
+        if not (type(loader) is PixelLoader if is_pixels else loader is decode_rgb):
+            raise NotReadable("its loader= is not the library's own")
+    if is_pixels:
+        return _read_pixel_file(dataset, state, file, is_iterable)
     handle = file.block_handle()
     labels = file.labels
     if is_iterable:
@@ -160,6 +165,27 @@ def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
         num_bytes=lambda: file.file_bytes,
         describe=lambda sample: file.describe_sample(position(sample)),
         read_bytes=lambda sample: bytes(file.read(position(sample))),
+        is_current=_watch(dataset, DTSIterableDataset if is_iterable else DTSDataset),
+    )
+
+
+def _read_pixel_file(dataset: Any, state: dict[str, Any], file: DTSFile, is_iterable: bool) -> Leaf:
+    pixels, labels = file.pixels, file.labels
+    height, width, channels = pixels.shape[1:]
+    header = f"P{6 if channels == 3 else 5} {width} {height} 255\n".encode()
+    return Leaf(
+        num_samples=len(file),
+        samples=None,
+        labels=labels,
+        transform=state["transform"],
+        target_transform=state["target_transform"],
+        channels=channels,
+        size=(height, width),
+        file=None,
+        open_source=lambda keep: _native.source_pixels(pixels, labels),
+        num_bytes=lambda: 0,
+        describe=file.describe_sample,
+        read_bytes=lambda sample: header + pixels[sample].numpy().tobytes(),
         is_current=_watch(dataset, DTSIterableDataset if is_iterable else DTSDataset),
     )
 

@@ -215,7 +215,7 @@ def stream_order(dataset: DTSIterableDataset, drop_last: bool) -> Order:
     """The order of a DTSIterableDataset, for the rank that this process is now."""
     return Order(
         len(dataset.file),
-        file=dataset.file,
+        file=dataset.file if dataset.file.header.has_blocks else None,
         shuffle=dataset.shuffle,
         shuffle_window=dataset._window,
         is_stored=not dataset.shuffle,

@@ -51,6 +51,12 @@ std::string store_name(const DtsFile& file, const SampleTable& table) {
   return sha256_hex(facts);
 }
 
+// InvalidArgument: a pixel file, which has no blocks.
+const SampleTable& tables_of(const DtsFile& file) {
+  file.require_blocks();
+  return file.samples();
+}
+
 // Rank of each stored sample by its source index.
 std::vector<std::uint32_t> places_of(const std::vector<std::uint32_t>& source_order) {
   std::vector<std::uint32_t> by_source(source_order.size());
@@ -66,7 +72,7 @@ std::vector<std::uint32_t> places_of(const std::vector<std::uint32_t>& source_or
 
 DtsSource::DtsSource(std::shared_ptr<const DtsFile> file, Keep keep)
     : file_(std::move(file)),
-      table_(file_->samples()),
+      table_(tables_of(*file_)),
       source_order_(file_->source_order()),
       labels_(file_->labels()) {
   if (file_->header().num_volumes != 1) volume_places_ = places_of(source_order_);
