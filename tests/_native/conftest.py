@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small file written through the ops alone."""
+"""A small file written through the ops alone; pixels as a source, and loaders over it."""
 
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
@@ -90,3 +90,26 @@ def handle(written: Written) -> Iterator[int]:
     opened = _native.file_open(written.path)
     yield opened
     _native.file_close(opened)
+
+
+@pytest.fixture
+def pixels() -> Iterator[int]:
+    generator = torch.Generator().manual_seed(1)
+    images = torch.randint(0, 256, (200, 8, 8, 3), dtype=torch.uint8, generator=generator)
+    source = _native.source_pixels(images, torch.arange(200) % 10)
+    yield source
+    _native.source_close(source)
+
+
+@pytest.fixture
+def open_loader() -> Iterator[Callable[..., int]]:
+    """loader_open whose loaders are closed at the end."""
+    opened = []
+
+    def open_one(source: int, plan: str, num_workers: int, **how: int) -> int:
+        opened.append(_native.loader_open(source, plan, num_workers, **how))
+        return opened[-1]
+
+    yield open_one
+    for loader in opened:
+        _native.loader_close(loader)

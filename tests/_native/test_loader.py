@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from torch_dts import _native
+from torch_dts import CorruptFileError, _native
 from torch_dts._native import _loader
 
 TIMEOUT, BATCH, END = _loader.TIMEOUT, _loader.BATCH, _loader.END
@@ -42,29 +42,6 @@ def photos(dts_file: Callable[..., pathlib.Path]) -> Iterator[int]:
     _native.file_close(file)
     yield source
     _native.source_close(source)
-
-
-@pytest.fixture
-def pixels() -> Iterator[int]:
-    generator = torch.Generator().manual_seed(1)
-    images = torch.randint(0, 256, (200, 8, 8, 3), dtype=torch.uint8, generator=generator)
-    source = _native.source_pixels(images, torch.arange(200) % 10)
-    yield source
-    _native.source_close(source)
-
-
-@pytest.fixture
-def open_loader() -> Iterator[Callable[..., int]]:
-    """loader_open whose loaders are closed at the end."""
-    opened = []
-
-    def open_one(source: int, plan: str, num_workers: int, **how: int) -> int:
-        opened.append(_native.loader_open(source, plan, num_workers, **how))
-        return opened[-1]
-
-    yield open_one
-    for loader in opened:
-        _native.loader_close(loader)
 
 
 def append(
@@ -223,10 +200,10 @@ def test_what_only_python_can_do(
     assert _native.loader_stats(loader).num_foreign == 2
 
 
-def test_kept_batches_stay_as_they_are(pixels: int, open_loader: Callable[..., int]) -> None:
-    """Any one of a batch's tensors keeps its memory from being used again."""
+def test_kept_batches_stay_as_they_are(pixels: int) -> None:
+    """Any one of a batch's tensors keeps its memory from being used again, and outlives the loader."""
     plan = PIXEL_PLAN.format(dtype=1, layout=0)
-    loader = open_loader(pixels, plan, 2)
+    loader = _native.loader_open(pixels, plan, 2)
     samples = torch.arange(2000) % 200
     images, labels, indices = expected(pixels, samples, NONE, plan, 0)
     _native.loader_start(loader, "", SEED, 0)
@@ -234,22 +211,9 @@ def test_kept_batches_stay_as_they_are(pixels: int, open_loader: Callable[..., i
     _native.loader_finish(loader)
     chooser = random.Random(0)
     kept = [(n, which := chooser.randrange(3), batch[which]) for n, batch in enumerate(batches(loader))]
-    _native.loader_stop(loader)
+    _native.loader_close(loader)
     for n, which, tensor in kept:
         assert torch.equal(tensor, (images, labels, indices)[which][20 * n : 20 * n + 20])
-
-
-def test_batches_outlive_their_loader(pixels: int) -> None:
-    plan = PIXEL_PLAN.format(dtype=1, layout=0)
-    images, labels, _ = expected(pixels, torch.arange(40), NONE, plan, 0)
-    loader = _native.loader_open(pixels, plan, 2)
-    _native.loader_start(loader, "", SEED, 0)
-    append(loader, torch.arange(40), 20, 20)
-    _native.loader_finish(loader)
-    kept = list(batches(loader))
-    _native.loader_close(loader)
-    assert torch.equal(torch.cat([batch[0] for batch in kept]), images)
-    assert torch.equal(torch.cat([batch[1] for batch in kept]), labels)
 
 
 def test_a_wait_without_end_comes_back(pixels: int, open_loader: Callable[..., int]) -> None:
@@ -287,18 +251,12 @@ def test_a_read_error_is_raised_in_its_turn(
         _native.loader_finish(loader)
         if damaged:
             for _ in range(2):
-                with pytest.raises(_native_error(), match="CRC"):
+                with pytest.raises(CorruptFileError, match="CRC"):
                     _native.loader_next(loader, 10_000)
         else:
             assert len(list(batches(loader))) == 2
     _native.source_close(source)
     _native.file_close(file)
-
-
-def _native_error() -> type[Exception]:
-    from torch_dts import CorruptFileError
-
-    return CorruptFileError
 
 
 def num_threads() -> int:

@@ -13,72 +13,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
+from recognise_sets import cifar, found, mnist, opened, reason, require_same_items
 from torch.utils.data import ConcatDataset, Subset, TensorDataset, random_split
 from torchvision import transforms as v1
-from torchvision.datasets import CIFAR10, MNIST, ImageFolder, VisionDataset
+from torchvision.datasets import ImageFolder
 
-from torch_dts import DTSDataset, DTSIterableDataset, _native
-from torch_dts.loader._recognise import Readable, Recognised, inspect, recognise
+from torch_dts import DTSDataset, DTSIterableDataset
+from torch_dts.loader._recognise import Readable, inspect
 
 Make = Callable[..., pathlib.Path]
-
-
-def found(dataset: Any) -> Readable:
-    readable = inspect(dataset)
-    assert isinstance(readable, Readable), readable
-    return readable
-
-
-def reason(dataset: Any) -> str:
-    readable = inspect(dataset)
-    assert isinstance(readable, str)
-    return readable
-
-
-def opened(dataset: Any, keep: int = 0) -> Recognised:
-    recognised = recognise(dataset, keep=keep)
-    assert isinstance(recognised, Recognised), recognised
-    return recognised
-
-
-def bare(kind: type, **attributes: Any) -> Any:
-    """A torchvision dataset without its download."""
-    dataset = kind.__new__(kind)
-    VisionDataset.__init__(dataset, "somewhere")
-    for name, value in attributes.items():
-        setattr(dataset, name, value)
-    return dataset
-
-
-def cifar(num_samples: int = 6, **attributes: Any) -> Any:
-    planes = np.random.default_rng(1).integers(0, 256, (num_samples, 3, 4, 5), dtype=np.uint8)
-    given = {"data": planes.transpose(0, 2, 3, 1), "targets": list(range(num_samples)), **attributes}
-    return bare(CIFAR10, **given)
-
-
-def mnist(num_samples: int = 6) -> Any:
-    generator = torch.Generator().manual_seed(1)
-    data = torch.randint(0, 256, (num_samples, 4, 5), dtype=torch.uint8, generator=generator)
-    return bare(MNIST, data=data, targets=torch.arange(num_samples) % 10)
-
-
-def require_same_items(dataset: Any) -> None:
-    """Labels, and the pixels of the bytes read by sample, are those of the dataset's items."""
-    recognised = opened(dataset)
-    samples = recognised.samples
-    num_samples = int(_native.source_info(recognised.source)[0])
-    assert recognised.labels.dtype == torch.int64
-    assert recognised.labels.numel() == len(dataset)
-    for i in range(len(dataset)):
-        image, label = dataset[i]
-        sample = i if samples is None else int(samples[i])
-        assert 0 <= sample < num_samples
-        decoded = Image.open(io.BytesIO(recognised.read_bytes(sample)))
-        assert np.array_equal(np.asarray(decoded.convert(image.mode)), np.asarray(image))
-        assert int(recognised.labels[i]) == label
-    recognised.resource.close()
-    with pytest.raises(ValueError, match="source"):
-        _native.source_info(recognised.source)
 
 
 def test_folder(image_folder: Make) -> None:
@@ -130,19 +73,6 @@ def test_iterable_file_is_counted_as_stored(dts_file: Make) -> None:
     for stored, (image, _) in enumerate(dataset):
         decoded = Image.open(io.BytesIO(recognised.read_bytes(stored))).convert("RGB")
         assert decoded.tobytes() == image.tobytes()
-
-
-def test_mnist_and_cifar_are_used_in_place() -> None:
-    gray, colour = mnist(), cifar()
-    pixels = np.array(colour.data)
-    require_same_items(gray)
-    require_same_items(colour)
-    assert np.array_equal(colour.data, pixels)
-    assert colour.data.flags.c_contiguous
-    recognised = opened(gray)
-    assert (recognised.source_channels, recognised.source_size) == (1, (4, 5))
-    assert recognised.describe(2) == "sample 2 of MNIST"
-    assert opened(colour).source_channels == 3
 
 
 def test_subclass_with_other_files_only(image_folder: Make) -> None:
@@ -237,84 +167,6 @@ def test_own_code_is_never_passed_over(image_folder: Make, dts_file: Make) -> No
     assert reason(TensorDataset(torch.ones(3))).startswith("TensorDataset is none of DTSDataset,")
 
 
-def test_patched_objects_and_modules(image_folder: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = ImageFolder(image_folder())
-    folder.__getitem__ = lambda index: index
-    assert reason(folder) == "this ImageFolder was given a __getitem__ of its own"
-    del folder.__getitem__
-    folder.__getitems__ = lambda indices: indices
-    assert reason(folder) == "this ImageFolder was given a __getitems__ of its own"
-    del folder.__getitems__
-    assert isinstance(inspect(folder), Readable)
-    with monkeypatch.context() as patch:
-        patch.setattr("torchvision.datasets.folder.pil_loader", lambda path: None)
-        assert reason(folder).endswith("torchvision.datasets.folder.pil_loader was replaced")
-    with monkeypatch.context() as patch:
-        patch.setattr("torchvision.datasets.folder.DatasetFolder.__getitem__", lambda self, index: index)
-        assert reason(folder) == "DatasetFolder.__getitem__ was replaced"
-    with monkeypatch.context() as patch:
-        patch.setattr("torchvision._image_backend", "accimage")
-        assert reason(folder).endswith("torchvision's image backend is accimage")
-    folder.transforms = lambda image, target: (image, target)
-    assert reason(folder).endswith("its transforms= takes image and target together")
-
-
-def test_labels_and_lists_of_other_kinds(image_folder: Make) -> None:
-    folder = ImageFolder(image_folder())
-    paths = [path for path, _ in folder.samples]
-
-    def with_labels(labels: list[Any]) -> ImageFolder:
-        folder.samples = list(zip(paths, labels, strict=True))
-        return folder
-
-    assert reason(with_labels([0.5] * 5)) == "ImageFolder: its labels hold a float, not only ints"
-    assert reason(with_labels([True] * 5)) == "ImageFolder: its labels hold a bool, not only ints"
-    assert reason(with_labels([1 << 64] * 5)) == (
-        "ImageFolder: its labels hold a number of more than 64 bits"
-    )
-    assert found(with_labels([np.int64(3)] * 5)).labels.tolist() == [3] * 5
-    folder.target_transform = str
-    assert "target_transform would see ints" in reason(folder)
-    folder.target_transform = None
-    folder.samples = [*zip(map(pathlib.Path, paths), [0] * 5, strict=True)]
-    assert reason(folder) == "ImageFolder: its samples have paths that are no text"
-    folder.samples = [("a\0b", 0)]
-    assert "holds a NUL byte" in reason(folder)
-    folder.samples = iter([])
-    assert reason(folder) == "ImageFolder: its samples are a list_iterator, not a list"
-    assert reason(cifar(targets=np.zeros(6, dtype=np.int32))).endswith("of type int32, not int64")
-    assert reason(cifar(targets=[0])) == "CIFAR10: it has 6 images and 1 targets"
-    assert reason(cifar(data=np.zeros((6, 2, 2, 4), np.uint8))).endswith(
-        "[6, 2, 2, 4], not uint8 [n, H, W, 3]"
-    )
-    assert "float" in reason(cifar(data=np.zeros((6, 2, 2, 3))))
-    assert reason(bare(MNIST, data=np.zeros((2, 2, 2)), targets=[1, 2])).endswith("ndarray, not a tensor")
-    unset = mnist()
-    del unset.targets
-    assert reason(unset) == "MNIST: it was never given its targets"
-
-
-def test_indices_of_other_kinds() -> None:
-    base = mnist()
-
-    def with_indices(indices: Any) -> str:
-        return reason(Subset(base, indices))
-
-    assert with_indices([0, 6]).endswith("its Subset has indices 0 to 6 in a dataset of 6")
-    assert with_indices([-7]).endswith("its Subset has indices -7 to -7 in a dataset of 6")
-    assert with_indices([0.0]).endswith("hold a float, not only ints")
-    assert with_indices(np.ones(6, dtype=bool)).endswith("numpy array of bool, shape (6,)")
-    assert with_indices(torch.ones(6, dtype=torch.bool)).endswith("tensor of torch.bool, not of integers")
-    assert with_indices({0: 1}).endswith("are a dict, not a list")
-    assert found(Subset(base, [])).labels.numel() == 0
-    changed = ConcatDataset([Subset(base, [0, 1])])
-    changed.datasets[0].indices = [0]  # type: ignore[attr-defined]
-    assert reason(changed).endswith("changed their lengths")
-    assert reason(ConcatDataset([mnist(), cifar()])).endswith("are gray and coloured")
-    base.target_transform = str
-    assert reason(ConcatDataset([mnist(), base])).endswith("have different target_transforms")
-
-
 def test_changes_are_noticed(image_folder: Make) -> None:
     def changes(dataset: Any, change: Callable[[], Any]) -> bool:
         check = opened(dataset).is_current
@@ -336,15 +188,6 @@ def test_changes_are_noticed(image_folder: Make) -> None:
     assert changes(colour, lambda: colour.targets.__iadd__(1))
     assert changes(colour, lambda: setattr(colour, "data", colour.data.copy()))
     assert not changes(colour, lambda: colour.data.__iadd__(1))  # used in place
-
-
-def test_size_of_the_bytes(image_folder: Make, dts_file: Make) -> None:
-    folder, file = ImageFolder(image_folder()), DTSDataset(dts_file())
-    size = sum(os.path.getsize(path) for path, _ in folder.samples)
-    assert found(folder).num_bytes() == size
-    assert found(file).num_bytes() == os.path.getsize(file.file.path)
-    assert found(ConcatDataset([folder, file])).num_bytes() == size + os.path.getsize(file.file.path)
-    assert found(mnist()).num_bytes() == 0
 
 
 def test_missing_files_say_so(image_folder: Make) -> None:

@@ -8,7 +8,9 @@ another. An engine belongs to the process that made it: a forked child makes its
 
 from __future__ import annotations
 
+import atexit
 import os
+import threading
 import weakref
 from typing import NamedTuple
 
@@ -20,6 +22,37 @@ from torch_dts.loader._recognise import Recognised
 from torch_dts.loader._stats import LoaderStats, from_native
 
 TIMEOUT, BATCH, END = 0, 1, 2  # csrc/core/pipeline/loader.h, NextState
+
+
+class _Exit:
+    """Ends all engines before the interpreter takes its modules apart."""
+
+    def __init__(self) -> None:
+        self._engines: weakref.WeakSet[Engine] = weakref.WeakSet()
+        self._is_watching = False
+        self._has_begun = False
+
+    def watch(self, engine: Engine) -> None:
+        """Ends the engine's threads when the interpreter exits."""
+        self._engines.add(engine)
+        if not self._is_watching:
+            # Behind the first finalizer, so that it runs before those of all engines.
+            self._is_watching = True
+            atexit.register(self._close_all)
+
+    def leave_thread(self) -> None:
+        """Ends a daemon thread that goes on iterating while the interpreter exits, without a word."""
+        if self._has_begun and threading.current_thread() is not threading.main_thread():
+            raise SystemExit
+
+    def _close_all(self) -> None:
+        self._has_begun = True
+        for engine in list(self._engines):
+            engine.close()
+
+
+_exit = _Exit()
+leave_thread_at_exit = _exit.leave_thread
 
 
 class EngineOptions(NamedTuple):
@@ -65,6 +98,7 @@ class Engine:
     def __init__(
         self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
     ) -> None:
+        _exit.leave_thread()
         self.recognised = recognised
         self.options = options
         self.buffers = buffers
@@ -81,6 +115,7 @@ class Engine:
             buffers=-1 if buffers is None else buffers.handle(),
         )
         self._finalizer = weakref.finalize(self, _close_loader, self._handle, self.pid)
+        _exit.watch(self)
 
     @property
     def is_usable(self) -> bool:
@@ -128,7 +163,11 @@ class Engine:
     def stop(self) -> None:
         """Ends the stream; returns when no thread works on it."""
         if self.is_usable:
-            _native.loader_stop(self._handle)
+            try:
+                _native.loader_stop(self._handle)
+            except ValueError:  # another thread closed it meanwhile
+                if self.is_usable:
+                    raise
 
     def close(self) -> None:
         """Ends its threads. Closing twice is fine."""
@@ -146,6 +185,7 @@ class EnginePool:
         self._idle: list[Engine] = []
         self._taken: weakref.WeakSet[Engine] = weakref.WeakSet()
         self._closed: list[LoaderStats] = []
+        self._consumer_seconds = 0.0
 
     def take(
         self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
@@ -173,6 +213,10 @@ class EnginePool:
         if previous is not None:
             self._retire(previous)
 
+    def add_consumer_time(self, seconds: float) -> None:
+        """Counts time that the caller took between two batches, where there are no workers that wait."""
+        self._consumer_seconds += seconds
+
     def close_idle(self) -> None:
         """Ends the idle engine's threads."""
         while (engine := self._pop_idle()) is not None:
@@ -188,7 +232,8 @@ class EnginePool:
     def stats(self) -> LoaderStats:
         """The sum over all engines there were."""
         engines = [*self._idle, *self._taken]
-        return sum([engine.stats() for engine in engines], sum(self._closed, LoaderStats()))
+        start = LoaderStats(consumer_seconds=self._consumer_seconds)
+        return sum([engine.stats() for engine in engines], sum(self._closed, start))
 
     def _pop_idle(self) -> Engine | None:
         while self._idle:

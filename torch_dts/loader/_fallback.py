@@ -16,6 +16,7 @@ import torch.utils.data
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from torch_dts.datasets import DTSDataset
+from torch_dts.datasets._pixels import read_samples
 from torch_dts.loader._fallback_keys import Seeded, SeededSampler
 from torch_dts.loader._recognise import is_plain_subset
 from torch_dts.loader._recognise_own import changed_behaviour
@@ -31,6 +32,7 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
     """torch's DataLoader with seeded samples; made by `fallback_loader`."""
 
     _seeds: SeededSampler | None = None
+    _next: tuple[int, int] = (0, 0)  # seed and epoch
 
     def begin(self, seed: int, epoch: int) -> None:
         """Sets seed and epoch of the next ``iter()``; without it each has the next epoch.
@@ -39,9 +41,15 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
             seed: Any int, taken modulo 2^64.
             epoch: 0 to 2^32 - 1.
         """
+        self._next = (seed, epoch)
+
+    def __iter__(self) -> Any:
+        """Begins an epoch, as torch's."""
+        seed, epoch = self._next
+        self._next = (seed, (epoch + 1) % (1 << 32))
         if self._seeds is not None:
-            self._seeds.seed = seed
-            self._seeds.epoch = epoch
+            self._seeds.seed, self._seeds.epoch = seed, epoch
+        return super().__iter__()
 
 
 def fallback_loader(
@@ -208,7 +216,7 @@ def _find_own(dataset: Any, indices: Sequence[int]) -> tuple[DTSDataset, Sequenc
 
 def _read_own(dataset: DTSDataset, indices: Sequence[int], seeds: list[int]) -> list[Any]:
     items = []
-    for index, data, seed in zip(indices, dataset.file.read_many(indices), seeds, strict=True):
+    for index, data, seed in zip(indices, read_samples(dataset.file, indices), seeds, strict=True):
         seed_generators(seed)
         items.append(dataset._item(operator.index(index), data))
     return items

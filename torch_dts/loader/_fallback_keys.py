@@ -47,7 +47,7 @@ class SeededSampler:
         dataset: Tells which index random choices go by (docs/format.md section 5).
 
     Attributes:
-        seed, epoch: Of the next iteration; each iteration moves `epoch` on by one.
+        seed, epoch: Of the iterations that begin from now on.
     """
 
     def __init__(self, sampler: Iterable[Any], is_batched: bool, dataset: Any) -> None:
@@ -61,10 +61,8 @@ class SeededSampler:
         return len(self._sampler)  # type: ignore[arg-type]
 
     def __iter__(self) -> Iterator[Seeded]:
-        # No generator: the epoch is claimed here and now.
-        epoch = self.epoch
-        self.epoch = (epoch + 1) % (1 << 32)
-        return self._seeded(iter(self._sampler), self.seed, epoch)
+        # No generator: seed and epoch are those of now. torch begins an iteration twice.
+        return self._seeded(iter(self._sampler), self.seed, self.epoch)
 
     def _seeded(self, given: Iterator[Any], seed: int, epoch: int) -> Iterator[Seeded]:
         choices = choice_indices(self._dataset)

@@ -5,24 +5,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from typing import Any, NamedTuple
+from typing import Any
 
 from torch import Tensor
 
+from torch_dts.datasets._decode import extend_message
 from torch_dts.loader._arguments import OnError
 from torch_dts.loader._engine import Engine
 from torch_dts.loader._foreign import ForeignWorkers
 from torch_dts.loader._recognise import Recognised
 from torch_dts.loader._stats import LoaderStats
 
-
-class _Key(NamedTuple):
-    """A place in a batch of one of the epochs that are under way."""
-
-    desk: int
-    batch: int
-    slot: int
-    sample: int
+_Key = tuple[int, int, int]  # epoch of this loader, batch, slot
 
 
 class ForeignPool:
@@ -41,11 +35,14 @@ class ForeignPool:
         self._num_desks += 1
         return self._num_desks
 
-    def workers(self, plan: str, num_workers: int) -> ForeignWorkers:
-        """The workers, for samples transformed by `plan`; 0: the thread that asks does the work."""
+    def workers(self, plan: str, transform: Any, num_workers: int) -> ForeignWorkers:
+        """The workers, for samples transformed by `plan`; 0: the thread that asks does the work.
+
+        `transform` is what the plan was read from: it does, or refuses, what the plan can't do.
+        """
         if self._workers is None or self._plan != plan or self._pid != os.getpid():
             self.close()
-            self._workers = ForeignWorkers(num_workers, plan)
+            self._workers = ForeignWorkers(num_workers, plan, transform=transform)
             self._plan = plan
             self._pid = os.getpid()
         return self._workers
@@ -85,7 +82,8 @@ class ForeignDesk:
     Args:
         pool: Where the workers are.
         recognised: Reads and names samples.
-        plan: The transform.
+        plan: The transform, as text.
+        transform: What the plan was read from.
         num_workers: Of the loader.
         seed, epoch: Of the random choices.
         on_error: "raise", or "replace" by zeros.
@@ -96,6 +94,7 @@ class ForeignDesk:
         pool: ForeignPool,
         recognised: Recognised,
         plan: str,
+        transform: Any,
         num_workers: int,
         seed: int,
         epoch: int,
@@ -104,11 +103,12 @@ class ForeignDesk:
         self._pool = pool
         self._recognised = recognised
         self._plan = plan
+        self._transform = transform
         self._num_workers = num_workers
         self._choices = (seed, epoch)
         self._on_error = on_error
         self._number = pool.next_number()
-        self._waiting: dict[tuple[int, int], _Key | Exception] = {}
+        self._waiting: dict[tuple[int, int], tuple[int, _Key | Exception]] = {}  # with the sample
 
     def collect(self, engine: Engine) -> None:
         """Hands the samples that the engine found since the last call to the workers."""
@@ -118,17 +118,14 @@ class ForeignDesk:
         data = arena.numpy().data
         rows = zip(info.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
         for (batch, slot, sample, index, occurrence, _, is_missing), offset, size in rows:
-            key = _Key(self._number, batch, slot, sample)
             try:
-                encoded = data[offset : offset + size]
-                bytes_ = self._recognised.read_bytes(sample) if is_missing else bytes(encoded)
+                encoded = self._recognised.read_bytes(sample) if is_missing else data[offset : offset + size]
             except Exception as error:
-                self._waiting[batch, slot] = error
+                self._waiting[batch, slot] = sample, error
                 continue
-            self._pool.workers(self._plan, self._num_workers).submit(
-                key, bytes_, index, occurrence, *self._choices
-            )
-            self._waiting[batch, slot] = key
+            key = (self._number, batch, slot)
+            self._workers().submit(key, bytes(encoded), index, occurrence, *self._choices)
+            self._waiting[batch, slot] = sample, key
 
     def fill(self, batch: int, images: Tensor, slots: list[int]) -> None:
         """Puts the samples of a batch into its images ``[n, C, H, W]``.
@@ -138,12 +135,13 @@ class ForeignDesk:
         """
         first_error: Exception | None = None
         for slot in slots:
-            waiting = self._waiting.pop((batch, slot))
+            sample, waiting = self._waiting.pop((batch, slot))
             try:
                 if isinstance(waiting, Exception):
                     raise waiting
-                images[slot].copy_(self._pool.workers(self._plan, self._num_workers).result(waiting))
+                images[slot].copy_(self._workers().result(waiting))
             except Exception as error:
+                extend_message(error, self._recognised.describe(sample))
                 if self._on_error == "replace":
                     self._pool.replace(images[slot], error)
                 elif first_error is None:  # the others of the batch are taken too
@@ -153,4 +151,10 @@ class ForeignDesk:
 
     def clear(self) -> None:
         """Forgets the samples that nobody will ask for."""
+        keys = [waiting for _, waiting in self._waiting.values() if not isinstance(waiting, Exception)]
         self._waiting.clear()
+        for key in keys:
+            self._workers().discard(key)
+
+    def _workers(self) -> ForeignWorkers:
+        return self._pool.workers(self._plan, self._transform, self._num_workers)

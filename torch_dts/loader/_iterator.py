@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from torch_dts.loader._delivery import Delivery
-from torch_dts.loader._engine import BATCH, END, Engine, EnginePool
+from torch_dts.loader._engine import BATCH, END, Engine, EnginePool, leave_thread_at_exit
 from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._foreign_desk import ForeignDesk
 
@@ -51,6 +51,7 @@ class LoaderIterator:
         num_batches: int | None,
         timeout: float,
     ) -> None:
+        self._pool = pool
         self._engine = engine
         self._pieces = epoch.pieces
         self._reads_blocks = epoch.reads_blocks
@@ -62,6 +63,7 @@ class LoaderIterator:
         self._num_appended = 0
         self._num_delivered = 0
         self._is_complete = False
+        self._left_at: float | None = None
         self._sampler_error: Exception | None = None
         self._indices: list[Tensor] = []
         self._give_back = weakref.finalize(self, pool.give_back, engine)
@@ -95,15 +97,21 @@ class LoaderIterator:
                 "this iterator was made in another process, and its threads are there: call iter(loader) here"
             )
         if not self._engine.is_usable:
+            leave_thread_at_exit()
             raise RuntimeError("the loader was closed while it was iterated")
+        if self._left_at is not None and self._engine.options.num_workers == 0:
+            self._pool.add_consumer_time(time.monotonic() - self._left_at)
         try:
             images, labels, slots = self._next_native()
         except _NoBatchYet:
             # torch's words, and as there the next call waits again
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
         except BaseException:
+            leave_thread_at_exit()
             self.close()
             raise
+        finally:
+            self._left_at = time.monotonic()
         number = self._num_delivered
         self._num_delivered += 1
         indices = self._take_indices(labels.numel()) if self._delivery.returns_index else None

@@ -11,7 +11,7 @@ import torch
 
 from torch_dts.loader._datasets import check_files
 from torch_dts.loader._delivery import Delivery
-from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers
+from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers, leave_thread_at_exit
 from torch_dts.loader._epoch import Batching, batching_of, begin_epoch
 from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
 from torch_dts.loader._iterator import LoaderIterator
@@ -69,11 +69,19 @@ class NativeRun:
             epoch = begin_epoch(batching, loader._epochs, loader.seed, source, self._num_epochs == 0)
             engine.start(plan, epoch.seed, epoch.epoch)
         except BaseException:
+            leave_thread_at_exit()
             self._engines.give_back(engine)
             raise
         self._num_epochs += 1
         desk = ForeignDesk(
-            self._foreign, recognised, plan, loader.num_workers, epoch.seed, epoch.epoch, loader.on_error
+            self._foreign,
+            recognised,
+            plan,
+            transform,
+            loader.num_workers,
+            epoch.seed,
+            epoch.epoch,
+            loader.on_error,
         )
         return LoaderIterator(
             self._engines, engine, epoch, delivery, desk, _num_batches(loader), float(loader.timeout)
@@ -103,7 +111,7 @@ def _engine_options(loader: DataLoader, source: LoaderSource) -> EngineOptions:
         num_workers=loader.num_workers,
         prefetch_batches=max(1, 2 if loader.prefetch_factor is None else loader.prefetch_factor),
         # Indices are put beside the samples by their order.
-        reproducible=loader.reproducible and loader.in_order and not loader.return_index,
+        reproducible=(loader.reproducible and loader.in_order) or loader.return_index,
         pin_threads=loader.pin_threads,
         reader_threads=readers or default_reader_threads(source.has_blocks, loader.num_workers),
         check_blocks=loader.verify is not False,

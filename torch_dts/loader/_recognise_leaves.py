@@ -140,7 +140,7 @@ def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
     is_pixels = not file.header.has_blocks
     if not is_iterable:
         loader = state["loader"]
-        if not (type(loader) is PixelLoader if is_pixels else loader is decode_rgb):
+        if not (_is_own_loader(loader, file) if is_pixels else loader is decode_rgb):
             raise NotReadable("its loader= is not the library's own")
     if is_pixels:
         return _read_pixel_file(dataset, state, file, is_iterable)
@@ -167,6 +167,12 @@ def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
         read_bytes=lambda sample: bytes(file.read(position(sample))),
         is_current=_watch(dataset, DTSIterableDataset if is_iterable else DTSDataset),
     )
+
+
+def _is_own_loader(loader: Any, file: DTSFile) -> bool:
+    header = file.header
+    own = PixelLoader(header.image_height, header.image_width, header.num_channels)
+    return type(loader) is PixelLoader and loader == own
 
 
 def _read_pixel_file(dataset: Any, state: dict[str, Any], file: DTSFile, is_iterable: bool) -> Leaf:

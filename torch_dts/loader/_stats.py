@@ -19,7 +19,7 @@ class LoaderStats:
     third is the time between two calls of ``next``.
 
     Attributes:
-        num_images: Images of the batches delivered.
+        num_images: Images decoded; where a loop was left early, more than were delivered.
         num_batches: Batches delivered.
         num_foreign: Images that Pillow decoded, in Python.
         num_replaced: Bad images that became zeros (``on_error="replace"``).

@@ -52,7 +52,7 @@ struct Batch {
   std::int64_t number = 0;
   std::int64_t size = 0;
   std::shared_ptr<Zone> zone;
-  std::shared_ptr<const SamplePlan> plan;  // by which it was made
+  std::shared_ptr<const SamplePlan> plan;   // by which it was made
   std::vector<std::int64_t> foreign_slots;  // their images hold anything
 };
 

@@ -230,6 +230,25 @@ TEST_CASE("dts source: without CRCs only the very same file is the same") {
   CHECK(copy.store() != bench.source->store());
 }
 
+TEST_CASE("dts source: a file of pixels is refused") {
+  Header header;
+  header.dataset_type = "MNIST";
+  header.num_classes = 10;
+  header.image_width = header.image_height = 28;
+  header.num_channels = 1;
+  header.color_type = "GRAY";
+  header.num_samples = header.num_blocks = header.total_blocks = 1;
+  header.header_bytes = 256;
+  header.block_bytes = header.block_size = 785;
+  header.block_header_size = header.pic_alignment = 0;
+  const TempDir dir;
+  testing::patch(dir / "a.dts", 0, serialize_header(header));
+  testing::set_size(dir / "a.dts", 256 + 785);
+  const auto file = DtsFile::open(dir / "a.dts");
+  testing::check_message<InvalidArgument>([&] { DtsSource source(file); },
+                                          "a pixel file (MNIST) has no blocks");
+}
+
 TEST_CASE("dts source: keeps nothing unless it is asked to") {
   const Bench bench;
   CHECK(bench.source->store() == nullptr);
