@@ -8,7 +8,9 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
+from PIL import Image
 from torchvision.datasets import ImageFolder
 
 import torch_dts
@@ -227,3 +229,27 @@ def test_arguments_are_checked_first(tmp_path: pathlib.Path) -> None:
         torch_dts.convert(tmp_path / "missing", level=2)
     with pytest.raises(ValueError, match="order must be one of"):
         torch_dts.convert(tmp_path / "missing", order="foo")
+
+
+@pytest.mark.parametrize("check", ["header", "decode"])
+def test_images_of_16_bits_are_counted(
+    check: str, image_folder: Callable[..., pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    folder = image_folder()
+    values = np.array([[0, 255, 256, 40000, 65535]], dtype=np.uint16)
+    Image.fromarray(values).save(folder / "a" / "deep.png")
+    report = torch_dts.convert(folder, tmp_path / "x.dts", check=check)
+    assert report.num_deep == 1
+    assert "16 bits   1 image, values above 255 are read as 255 (white)" in str(report)
+    # Pillow's picture, as the report says.
+    dataset = torch_dts.DTSDataset(report)
+    image = dataset[[path for path, _ in dataset.samples].index("a/deep.png")][0]
+    assert np.asarray(image)[0, :, 0].tolist() == [0, 255, 255, 255, 255]
+
+
+def test_a_set_of_8_bits_says_nothing_of_16(
+    image_folder: Callable[..., pathlib.Path], tmp_path: pathlib.Path
+) -> None:
+    report = torch_dts.convert(image_folder(), tmp_path / "x.dts")
+    assert report.num_deep == 0
+    assert "16 bits" not in str(report)

@@ -10,7 +10,7 @@ import stat
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import IO
+from typing import IO, NamedTuple
 
 import torch
 from PIL import Image, UnidentifiedImageError
@@ -26,6 +26,17 @@ from torch_dts.convert._samples import OUR_TROUBLE, Samples
 _CHUNK = {"header": 512, "decode": 32, "none": 4096}
 
 
+class _Look(NamedTuple):
+    """What a look at an image found."""
+
+    area: int = 0
+    is_deep: bool = False
+    """More than 8 bits a value: what is above 255 becomes 255 in RGB."""
+
+
+_Looker = Callable[[IO[bytes]], _Look]
+
+
 @dataclass
 class Checked:
     """What the check found."""
@@ -34,6 +45,8 @@ class Checked:
     """int64 [n] bytes of each sample, -1 where it can't be read."""
     max_area: int = 0
     """Largest width * height seen."""
+    num_deep: int = 0
+    """Images of more than 8 bits a value."""
     bad: list[BadSample] = field(default_factory=list)
     """In source order."""
 
@@ -45,6 +58,7 @@ class _Chunk:
     start: int
     sizes: list[int] | Tensor
     max_area: int = 0
+    num_deep: int = 0
     bad: list[BadSample] = field(default_factory=list)
 
 
@@ -76,6 +90,7 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
             sizes = torch.as_tensor(chunk.sizes, dtype=torch.int64)
             checked.sizes[start : start + sizes.numel()] = sizes
             checked.max_area = max(checked.max_area, chunk.max_area)
+            checked.num_deep += chunk.num_deep
             checked.bad += chunk.bad
             bar.add(sizes.numel())
     return checked
@@ -97,6 +112,7 @@ def _check_headers(samples: Samples, start: int, stop: int) -> _Chunk:
         one = _check_each(samples, start + at, start + at + 1, _open_only)
         chunk.sizes[at] = one.sizes[0]
         chunk.max_area = max(chunk.max_area, one.max_area)
+        chunk.num_deep += one.num_deep
         chunk.bad += one.bad
     return chunk
 
@@ -109,73 +125,78 @@ def _check_none(samples: Samples, start: int, stop: int) -> _Chunk:
     return _check_each(samples, start, stop, None)
 
 
-def _check_each(samples: Samples, start: int, stop: int, look: Callable[[IO[bytes]], int] | None) -> _Chunk:
-    """One sample after the other. `look` returns an image's area or raises."""
+def _check_each(samples: Samples, start: int, stop: int, look: _Looker | None) -> _Chunk:
+    """One sample after the other. `look` raises for a bad image."""
     sizes: list[int] = []
     chunk = _Chunk(start, sizes)
     for i in range(start, stop):
         size, reason = -1, samples.failed.get(i, "")
         if not reason:
-            size, reason, area = _check_one(samples, i, look)
-            chunk.max_area = max(chunk.max_area, area)
+            size, reason, found = _check_one(samples, i, look)
+            chunk.max_area = max(chunk.max_area, found.area)
+            chunk.num_deep += found.is_deep
         sizes.append(size)
         if reason:
             chunk.bad.append(BadSample(samples.path_of(i), i, reason))
     return chunk
 
 
-def _check_one(samples: Samples, i: int, look: Callable[[IO[bytes]], int] | None) -> tuple[int, str, int]:
-    """Size (-1: unreadable), what is wrong ("": nothing) and area of sample i."""
+def _check_one(samples: Samples, i: int, look: _Looker | None) -> tuple[int, str, _Look]:
+    """Size (-1: unreadable), what is wrong ("": nothing) and what was seen of sample i."""
     path = samples.files[i]
     if not path and look is None:
-        return samples.size(i), "", 0
+        return samples.size(i), "", _Look()
     if not path:
         data = samples.read(i)
         return len(data), *_look_at(io.BytesIO(data), len(data), look)
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):  # opening a FIFO would wait for ever
-            return -1, "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file", 0
+            return -1, "a folder" if stat.S_ISDIR(found.st_mode) else "not a regular file", _Look()
         if look is None:
-            return found.st_size, "", 0
+            return found.st_size, "", _Look()
         with open(path, "rb") as file:
             return found.st_size, *_look_at(file, found.st_size, look)
     except OSError as error:
         if error.errno in OUR_TROUBLE:
             raise
-        return -1, _os_reason(path, error), 0
+        return -1, _os_reason(path, error), _Look()
 
 
-def _look_at(file: IO[bytes], size: int, look: Callable[[IO[bytes]], int] | None) -> tuple[str, int]:
-    """What is wrong with the image ("": nothing), and its area."""
+def _look_at(file: IO[bytes], size: int, look: _Looker | None) -> tuple[str, _Look]:
+    """What is wrong with the image ("": nothing), and what was seen."""
     if look is None:
-        return "", 0
+        return "", _Look()
     if size == 0:
-        return "empty (0 bytes)", 0
+        return "empty (0 bytes)", _Look()
     try:
         return "", look(file)
     except UnidentifiedImageError:
         file.seek(0)
-        return f"not an image that PIL knows; starts with {file.read(12)!r}", 0
+        return f"not an image that PIL knows; starts with {file.read(12)!r}", _Look()
     except OSError as error:
         if error.errno in OUR_TROUBLE:
             raise
-        return str(error) or type(error).__name__, 0
+        return str(error) or type(error).__name__, _Look()
     except Exception as error:  # PIL's plugins raise nearly anything on damaged files
-        return f"{type(error).__name__}: {error}", 0
+        return f"{type(error).__name__}: {error}", _Look()
 
 
-def _open_only(file: IO[bytes]) -> int:
+def _open_only(file: IO[bytes]) -> _Look:
     with Image.open(file) as image:
-        width, height = image.size
-        return int(width * height)
+        return _seen(image)
 
 
-def _decode(file: IO[bytes]) -> int:
+def _decode(file: IO[bytes]) -> _Look:
     with Image.open(file) as image:
-        width, height = image.size
+        seen = _seen(image)
         image.convert("RGB")
-        return int(width * height)
+        return seen
+
+
+def _seen(image: Image.Image) -> _Look:
+    # Pillow's modes I;16, I;16B, I and F; all others have 8 bits or fewer.
+    return _Look(image.width * image.height, image.mode[0] in "IF")
 
 
 def _os_reason(path: str, error: OSError) -> str:

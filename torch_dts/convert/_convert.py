@@ -206,6 +206,7 @@ def convert(
         kept_bad=tuple(kept_bad),
         num_missing_eoi=totals.num_missing_eoi,
         num_encoded=num_encoded,
+        num_deep=checked.num_deep,
     )
 
 

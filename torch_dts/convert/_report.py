@@ -77,6 +77,9 @@ class ConvertReport(os.PathLike[str]):
 
     num_encoded: int = 0
     """PIL images in the file that were stored as PNG: their files' bytes were not known."""
+    num_deep: int = 0
+    """Images of more than 8 bits a value (16-bit gray PNG), as the check saw them: Pillow's RGB, and so the
+    datasets, show what is above 255 as 255."""
     sample_shape: tuple[int, int, int] | None = None
     """Of a pixel file: height, width and channels of every image. None: a file of blocks."""
 
@@ -113,6 +116,10 @@ class ConvertReport(os.PathLike[str]):
             lines.append(f"  no end    {num_of(self.num_missing_eoi, 'JPEG')} without an end marker (EOI)")
         if self.num_encoded:
             lines.append(f"  as PNG    {num_of(self.num_encoded, 'PIL image')}")
+        if self.num_deep:
+            lines.append(
+                f"  16 bits   {num_of(self.num_deep, 'image')}, values above 255 are read as 255 (white)"
+            )
         if self.skipped:
             lines.append(f"  skipped   {num_of(len(self.skipped), 'sample')}:")
             lines += list_bad(self.skipped, indent="    ")
