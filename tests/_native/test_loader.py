@@ -118,9 +118,7 @@ def test_a_dts_file_gives_the_batches_of_run_plan(
         check_stream(loader, photos, samples, occurrences, PHOTO_PLAN, epoch, 30)
     stats = _native.loader_stats(loader)
     assert (stats.num_samples, stats.num_batches, stats.num_foreign) == (450, 15, 0)
-    assert stats.work_ns > 0
-    assert stats.bytes_read > 0
-    assert stats.read_ns > 0
+    assert min(stats.work_ns, stats.bytes_read, stats.read_ns) > 0
     assert (stats.blocks_read > 0) == bool(blocks)
 
 
@@ -259,14 +257,10 @@ def test_a_read_error_is_raised_in_its_turn(
     _native.file_close(file)
 
 
-def num_threads() -> int:
-    return len(os.listdir("/proc/self/task"))
-
-
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted as Linux shows them")
 def test_loaders_come_and_go_without_a_trace(pixels: int) -> None:
     plan = PIXEL_PLAN.format(dtype=1, layout=0)
-    before = num_threads()
+    before = len(os.listdir("/proc/self/task"))
     for i in range(200):
         loader = _native.loader_open(pixels, plan, i % 4, pin_threads=i % 2 == 0)
         if i % 3:
@@ -275,7 +269,7 @@ def test_loaders_come_and_go_without_a_trace(pixels: int) -> None:
             if i % 3 == 2:
                 assert _native.loader_next(loader, 10_000)[0] == BATCH
         _native.loader_close(loader)
-    assert num_threads() == before
+    assert len(os.listdir("/proc/self/task")) == before
 
 
 def test_the_threads_of_a_loader_stay_from_stream_to_stream(
@@ -379,6 +373,5 @@ def test_wrong_arguments(pixels: int, open_loader: Callable[..., int]) -> None:
     _native.loader_finish(loader)
     with pytest.raises(ValueError, match="the stream is finished"):
         append(loader, ids, 3, 3)
-    for closed in (10**6, -1):
-        with pytest.raises(ValueError, match="closed or unknown loader handle"):
-            _native.loader_next(closed, 0)
+    with pytest.raises(ValueError, match="closed or unknown loader handle"):
+        _native.loader_next(10**6, 0)

@@ -190,7 +190,10 @@ class BatchChecker {
       is_equal &= batch.zone->labels()[slot] == set_.label(sample);
       is_equal &= batch.zone->indices()[slot] == set_.choice_index(sample);
       const Bytes expected = reference_image(runner_, set_, sample, occurrence, seed_, epoch_);
-      if (expected.empty()) foreign.push_back(slot);
+      if (expected.empty()) {
+        foreign.push_back(slot);
+        continue;
+      }
       is_equal &= std::memcmp(batch.zone->images() + slot * PixelSet::kBytes, expected.data(),
                               expected.size()) == 0;
     }
