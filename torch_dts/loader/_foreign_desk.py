@@ -119,13 +119,9 @@ class ForeignDesk:
         rows = zip(info.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
         for (batch, slot, sample, index, occurrence, _, is_missing), offset, size in rows:
             try:
-                encoded = (
-                    self._recognised.read_bytes(sample)
                 # Pixels that the plan refuses come as a picture, too.
                 is_readable = not is_missing and self._recognised.is_encoded(sample)
                 encoded = data[offset : offset + size] if is_readable else self._recognised.read_bytes(sample)
-                    else data[offset : offset + size]
-                )
             except Exception as error:
                 self._waiting[batch, slot] = sample, error
                 continue
