@@ -56,7 +56,9 @@ def _fake_workers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def desk(pool: ForeignPool, on_error: Any = "raise", plan: str = "plan") -> ForeignDesk:
     recognised: Any = SimpleNamespace(
-        read_bytes=read_bytes, describe=lambda sample: f"sample {sample} of x.dts"
+        read_bytes=read_bytes,
+        describe=lambda sample: f"sample {sample} of x.dts",
+        is_encoded=lambda sample: True,
     )
     return ForeignDesk(pool, recognised, plan, len, 2, 11, 4, on_error)
 

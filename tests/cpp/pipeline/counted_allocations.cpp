@@ -2,6 +2,7 @@
 #include "pipeline/counted_allocations.h"
 
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
