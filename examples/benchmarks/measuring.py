@@ -86,7 +86,7 @@ def peak_tree_memory() -> Iterator[Callable[[], int]]:
 
     def watch() -> None:
         while not done.wait(0.1):
-            highest.append(max(highest.pop(), tree_memory_bytes()))
+            highest[0] = max(highest[0], tree_memory_bytes())
 
     thread = threading.Thread(target=watch, daemon=True)
     thread.start()
