@@ -10,7 +10,6 @@ from typing import Any
 from torch.utils.data import ConcatDataset, Subset
 from torchvision.datasets.vision import StandardTransform
 
-from torch_dts._paths import display
 from torch_dts.datasets import DTSDataset, DTSIterableDataset
 from torch_dts.file import DTSFile
 from torch_dts.file._whole_file import check_whole_file
@@ -74,9 +73,3 @@ def with_transform(dataset: Any, transform: Any) -> Any:
         if hasattr(dataset, "transforms"):  # torchvision keeps the pair too
             changed.transforms = StandardTransform(transform, getattr(dataset, "target_transform", None))
     return changed
-
-
-def describe_dataset(dataset: Any) -> str:
-    """The dataset in a few words, for messages."""
-    files = files_of(dataset)
-    return f"{type(dataset).__name__} of {display(files[0].path)}" if files else type(dataset).__name__
