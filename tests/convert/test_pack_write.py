@@ -13,7 +13,8 @@ import torch
 from PIL import Image
 
 from torch_dts import CorruptFileError, _native
-from torch_dts.convert._pack_write import Kept, plan_blocks, write_blocks
+from torch_dts.convert._kept import Kept
+from torch_dts.convert._pack_write import plan_blocks, write_blocks
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._spool import Spool
 

@@ -3,28 +3,23 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor
-
-from torch_dts import _native
 from torch_dts.convert import _metadata
 from torch_dts.convert._arguments import Options, check_arguments
-from torch_dts.convert._check import Checked, check_samples
-from torch_dts.convert._folder import is_val_name
-from torch_dts.convert._pack_write import BlockPlan, Kept, Totals, plan_blocks, write_blocks
+from torch_dts.convert._check import check_samples
+from torch_dts.convert._kept import Kept, choose
+from torch_dts.convert._pack_write import plan_blocks
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import write_pixel_set
-from torch_dts.convert._report import BadSample, BadSamplesError, ConvertReport, num_of
-from torch_dts.convert._samples import Samples
+from torch_dts.convert._report import ConvertReport, num_of
 from torch_dts.convert._sources import kind_of, list_samples
 from torch_dts.convert._target import refuse_source, resolve_target
+from torch_dts.convert._write_file import FileFacts, is_val_split, write_file
 
 
 def convert(
@@ -179,33 +174,41 @@ def convert(
     try:
         checked = check_samples(samples, options.check, options.num_workers, options.progress)
         refuse_source(target, samples.files, checked.sizes)
-        left_out, kept_bad = _decide(checked, options.on_error)
-        kept = _keep(samples, checked.sizes, left_out)
-        num_encoded = _count_encoded(kept)
-        if options.encoding == "png" and not num_encoded:
-            raise ValueError(
-                "encoding='png' is for images that are pixels (CIFAR10, MNIST, PIL images); all samples of "
-                "this source have encoded bytes, which are kept: leave encoding out"
-            )
-        if num_encoded and options.encoding != "png":
-            warnings.warn(_png_warning(num_encoded), stacklevel=2)
+        choice = choose(samples, checked, options.on_error)
+        kept = choice.kept
+        _explain_png(kept.num_encoded, options.encoding)
         plan = plan_blocks(kept, options.block_size, options.order, options.seed)
-        totals = _write(target, options, kept, plan, checked.max_area, len(left_out), num_encoded)
+        facts = FileFacts(
+            level=0,
+            is_val=is_val_split(options.split, samples),
+            max_area=checked.max_area,
+            source_bytes=int(kept.sizes.sum()),
+            info=_encode_info(options, kept, len(choice.left_out)),
+        )
+        totals = write_file(
+            target,
+            kept,
+            plan,
+            facts,
+            overwrite=options.overwrite,
+            num_workers=options.num_workers,
+            progress=options.progress,
+        )
     finally:
         samples.close()
     return ConvertReport(
         path=target,
-        num_samples=kept.sizes.numel(),
+        num_samples=len(kept),
         num_classes=len(samples.classes),
         num_blocks=plan.num_blocks,
         room_bytes=plan.room_bytes(kept.sizes),
         file_bytes=os.stat(target).st_size,
-        source_bytes=int(kept.sizes.sum()),
+        source_bytes=facts.source_bytes,
         seconds=time.perf_counter() - started,
-        skipped=tuple(left_out),
-        kept_bad=tuple(kept_bad),
+        skipped=tuple(choice.left_out),
+        kept_bad=tuple(choice.kept_bad),
         num_missing_eoi=totals.num_missing_eoi,
-        num_encoded=num_encoded,
+        num_encoded=kept.num_encoded,
         num_deep=checked.num_deep,
     )
 
@@ -235,124 +238,32 @@ def _convert_pixels(
     )
 
 
-def _decide(checked: Checked, on_error: str) -> tuple[list[BadSample], list[BadSample]]:
-    """Bad samples to leave out and to keep; raises where neither is allowed."""
-    num_samples = checked.sizes.numel()
-    if not checked.bad:
-        return [], []
-    unreadable = [each for each in checked.bad if int(checked.sizes[each.index]) < 0]
-    if on_error == "raise":
-        raise BadSamplesError(checked.bad, num_samples, _advice(len(checked.bad), len(unreadable)))
-    if on_error == "skip":
-        return checked.bad, []
-    if unreadable:
-        advice = (
-            f"Nothing was written. {_they_have(len(unreadable))} no bytes to keep; on_error='skip' leaves "
-            "out every bad sample."
+def _explain_png(num_encoded: int, encoding: str) -> None:
+    """Refuses encoding="png" where nothing is a PIL image, warns of those that became PNG unasked."""
+    if encoding == "png":
+        if not num_encoded:
+            raise ValueError(
+                "encoding='png' is for images that are pixels (CIFAR10, MNIST, PIL images); all samples of "
+                "this source have encoded bytes, which are kept: leave encoding out"
+            )
+    elif num_encoded:
+        were = f"{num_of(num_encoded, 'PIL image')} {'was' if num_encoded == 1 else 'were'}"
+        warnings.warn(
+            f"{were} stored as PNG: the bytes of the original files are not known. "
+            f"To keep them, let the data set give paths or encoded bytes",
+            stacklevel=3,
         )
-        raise BadSamplesError(unreadable, num_samples, advice)
-    return [], checked.bad
 
 
-def _advice(num_bad: int, num_unreadable: int) -> str:
-    """What on_error can do about bad samples, some of which may have no bytes at all."""
-    skip = f"Nothing was written. on_error='skip' leaves {'it' if num_bad == 1 else 'them'} out"
-    if not num_unreadable:
-        return f"{skip}, on_error='keep' stores {'its' if num_bad == 1 else 'their'} bytes."
-    if num_unreadable == num_bad:
-        return f"{skip}; {_they_have(num_bad).lower()} no bytes that on_error='keep' could store."
-    return f"{skip}; on_error='keep' does not help, as {num_unreadable:,} of them can't be read."
-
-
-def _they_have(count: int) -> str:
-    return "It has" if count == 1 else "They have"
-
-
-def _count_encoded(kept: Kept) -> int:
-    is_encoded = torch.zeros(len(kept.samples), dtype=torch.bool)
-    is_encoded[kept.samples.encoded] = True
-    return int(is_encoded[kept.numbers].sum())
-
-
-def _png_warning(count: int) -> str:
-    was = "was" if count == 1 else "were"
-    return (
-        f"{num_of(count, 'PIL image')} {was} stored as PNG: the bytes of the original files are not known. "
-        f"To keep them, let the data set give paths or encoded bytes"
-    )
-
-
-def _keep(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample]) -> Kept:
-    is_kept = torch.ones(len(samples), dtype=torch.bool)
-    is_kept[[each.index for each in left_out]] = False
-    numbers = is_kept.nonzero().flatten()
-    if not numbers.numel():
-        which = f"all {len(samples):,} of the source are" if len(samples) > 1 else "the source's only one is"
-        raise ValueError(f"no samples are left: {which} bad")
-    return Kept(samples, numbers, sizes[numbers], samples.labels[numbers])
-
-
-def _write(
-    target: str,
-    options: Options,
-    kept: Kept,
-    plan: BlockPlan,
-    max_area: int,
-    num_skipped: int,
-    num_encoded: int,
-) -> Totals:
-    samples = kept.samples
-    split = options.split
-    is_val = split == "val"
-    if split is None:
-        is_val = (
-            samples.says_val
-            or samples.are_all_val
-            or (samples.root is not None and is_val_name(samples.root))
-        )
-    writer = _native.writer_open(
-        target,
-        overwrite=options.overwrite,
-        level=0,
-        is_training=not is_val,
-        num_classes=len(samples.classes),
-        num_blocks=plan.num_blocks,
-        block_size=plan.block_size,
-        block_header_size=plan.block_header_size,
-    )
-    # Not only Exception: Ctrl-C must leave nothing behind either.
-    try:
-        totals = write_blocks(writer, plan, kept, options.num_workers, options.progress)
-        _add_sections(writer, options, kept, plan, num_skipped, num_encoded)
-        area = min(max(max_area, totals.max_area), (1 << 32) - 1)
-        _native.writer_finish(writer, area, int(kept.sizes.sum()))
-    except BaseException:
-        # Unknown by now when Ctrl-C came just after the file was finished: then it stays, whole.
-        with contextlib.suppress(ValueError):
-            _native.writer_abort(writer)
-        raise
-    return totals
-
-
-def _add_sections(
-    writer: int, options: Options, kept: Kept, plan: BlockPlan, num_skipped: int, num_encoded: int
-) -> None:
-    samples = kept.samples
-    info = _metadata.encode_info(
-        kind=samples.kind,
-        num_listed=len(samples),
+def _encode_info(options: Options, kept: Kept, num_skipped: int) -> bytes:
+    return _metadata.encode_info(
+        kind=kept.samples.kind,
+        num_listed=len(kept.samples),
         num_skipped=num_skipped,
-        num_encoded=num_encoded,
-        bytes_kept=num_encoded == 0 and samples.are_original,
+        num_encoded=kept.num_encoded,
+        bytes_kept=kept.num_encoded == 0 and kept.samples.are_original,
         order=options.order,
         seed=options.seed,
         check=options.check,
         encoding=options.encoding,
     )
-    labels, raw_bytes = _metadata.encode_labels(kept.labels)
-    names = samples.names if not num_skipped else [samples.names[i] for i in kept.numbers.tolist()]
-    _native.writer_add_section(writer, "INFO", info)
-    _native.writer_add_section(writer, "CLSS", _metadata.encode_classes(samples.classes))
-    _native.writer_add_section(writer, "LABL", labels, flags=_metadata.SECTION_ZLIB, raw_bytes=raw_bytes)
-    _native.writer_add_section(writer, "ORDR", _metadata.encode_order(plan.order))
-    _native.writer_add_section(writer, "PATH", _metadata.encode_paths(names))

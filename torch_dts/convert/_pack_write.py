@@ -18,7 +18,7 @@ from torch_dts import _native
 from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
-from torch_dts.convert._samples import Samples
+from torch_dts.convert._kept import Kept
 
 MIN_BLOCK_HEADER_BYTES = 4096
 ALIGNMENT = 64
@@ -53,19 +53,6 @@ class Totals:
     num_missing_eoi: int = 0
 
 
-@dataclass(frozen=True)
-class Kept:
-    """The samples that go into the file: columns by rank among those kept."""
-
-    samples: Samples
-    numbers: Tensor
-    """int64 [n] number in `samples`."""
-    sizes: Tensor
-    """int64 [n] bytes."""
-    labels: Tensor
-    """int64 [n] class numbers."""
-
-
 def plan_blocks(kept: Kept, block_size: int, order: str, seed: int) -> BlockPlan:
     """Distributes the samples over blocks.
 
@@ -84,7 +71,9 @@ def plan_blocks(kept: Kept, block_size: int, order: str, seed: int) -> BlockPlan
     return BlockPlan(stored_order, first, block_size, block_header_size)
 
 
-def write_blocks(writer: int, plan: BlockPlan, kept: Kept, num_workers: int, progress: bool | None) -> Totals:
+def write_blocks(
+    writer: int, plan: BlockPlan, kept: Kept, num_workers: int, progress: bool | None, level: int = 0
+) -> Totals:
     """Copies all samples into blocks and gives them to the writer.
 
     Raises:
@@ -92,7 +81,7 @@ def write_blocks(writer: int, plan: BlockPlan, kept: Kept, num_workers: int, pro
         CorruptFileError: A source file changed its size since it was listed.
     """
     totals = Totals()
-    fill = _BlockFiller(writer, plan, kept)
+    fill = _BlockFiller(writer, plan, kept, level)
     num_threads = min(num_workers, plan.num_blocks)
     with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
         for _, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
@@ -106,10 +95,11 @@ def write_blocks(writer: int, plan: BlockPlan, kept: Kept, num_workers: int, pro
 class _BlockFiller:
     """Fills and writes one block at a time on each thread that calls it."""
 
-    def __init__(self, writer: int, plan: BlockPlan, kept: Kept) -> None:
+    def __init__(self, writer: int, plan: BlockPlan, kept: Kept, level: int) -> None:
         self._writer = writer
         self._plan = plan
         self._kept = kept
+        self._level = level
         self._own = threading.local()
 
     def write_block(self, block_id: int) -> tuple[int, int, int]:
@@ -120,12 +110,13 @@ class _BlockFiller:
         padded = _padded(sizes)
         offsets = torch.cumsum(padded, 0) - padded + plan.block_header_size
         arena = self._arena()
-        self._copy(kept.numbers[chosen], offsets, sizes, arena)
+        kept.read_into(chosen, offsets, sizes, arena)
         scanned = _native.scan_samples(arena, offsets, sizes)
         is_jpeg = scanned[:, 0] == 1
         max_area = int((scanned[:, 1] * scanned[:, 2] * is_jpeg).max())
         num_missing_eoi = int((is_jpeg & (scanned[:, 3] == 0)).sum())
-        crc = _native.finish_block(arena, 0, block_id, plan.block_header_size, sizes, kept.labels[chosen])
+        labels = kept.labels[chosen]
+        crc = _native.finish_block(arena, self._level, block_id, plan.block_header_size, sizes, labels)
         _native.writer_write_block(self._writer, block_id, arena, crc, sizes)
         return int(sizes.sum()), max_area, num_missing_eoi
 
@@ -134,30 +125,6 @@ class _BlockFiller:
         if arena is None:
             arena = self._own.arena = torch.empty(self._plan.block_size, dtype=torch.uint8)
         return arena
-
-    def _copy(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
-        samples = self._kept.samples
-        files = [samples.files[i] for i in numbers.tolist()]
-        if samples.spool is None and samples.stored is None:
-            _native.read_files_into(files, offsets, sizes, arena)
-            return
-        has_file = torch.tensor([bool(path) for path in files])
-        if bool(has_file.any()):
-            paths = [path for path in files if path]
-            _native.read_files_into(paths, offsets[has_file], sizes[has_file], arena)
-        in_spool = ~has_file
-        if samples.stored is not None:
-            in_file = in_spool & (samples.stored.place[numbers, 0] >= 0)
-            samples.stored.read_into(numbers[in_file], offsets[in_file], sizes[in_file], arena)
-            in_spool &= ~in_file
-        if samples.spool is None or samples.spooled is None:
-            return
-        samples.spool.read_into(
-            samples.spooled[numbers[in_spool], 0].tolist(),
-            offsets[in_spool].tolist(),
-            sizes[in_spool].tolist(),
-            arena,
-        )
 
 
 def _padded(sizes: Tensor) -> Tensor:

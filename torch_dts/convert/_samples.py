@@ -6,8 +6,10 @@ from __future__ import annotations
 import errno
 from dataclasses import dataclass, field
 
+import torch
 from torch import Tensor
 
+from torch_dts import _native
 from torch_dts.convert._spool import Spool
 from torch_dts.convert._stored import StoredSamples
 
@@ -82,6 +84,35 @@ class Samples:
             raise ValueError(f"sample {i} is not spooled")
         offset, size = self.spooled[i].tolist()
         return self.spool.read(offset, size)
+
+    def read_into(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+        """Copies samples to `offsets` in `arena` (uint8). Thread-safe.
+
+        Raises:
+            OSError: A file can't be read.
+            CorruptFileError: A file has another size than `sizes` says.
+        """
+        files = [self.files[i] for i in numbers.tolist()]
+        if self.spool is None and self.stored is None:
+            _native.read_files_into(files, offsets, sizes, arena)
+            return
+        has_file = torch.tensor([bool(path) for path in files], dtype=torch.bool)
+        if bool(has_file.any()):
+            paths = [path for path in files if path]
+            _native.read_files_into(paths, offsets[has_file], sizes[has_file], arena)
+        in_spool = ~has_file
+        if self.stored is not None:
+            in_file = in_spool & (self.stored.place[numbers, 0] >= 0)
+            self.stored.read_into(numbers[in_file], offsets[in_file], sizes[in_file], arena)
+            in_spool &= ~in_file
+        if self.spool is None or self.spooled is None:
+            return
+        self.spool.read_into(
+            self.spooled[numbers[in_spool], 0].tolist(),
+            offsets[in_spool].tolist(),
+            sizes[in_spool].tolist(),
+            arena,
+        )
 
     def close(self) -> None:
         """Removes the spool. Idempotent."""

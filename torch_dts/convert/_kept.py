@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Check -> which samples go into the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from torch_dts.convert._check import Checked
+from torch_dts.convert._report import BadSample, BadSamplesError
+from torch_dts.convert._samples import Samples
+
+
+class SampleBytes(Protocol):
+    """Where stored bytes are read from: the source itself, or what a recoder made of it."""
+
+    def read_into(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+        """Copies samples (by number in the source) to `offsets` in `arena` (uint8). Thread-safe."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The samples that go into the file: columns by rank among those kept."""
+
+    samples: Samples
+    numbers: Tensor
+    """int64 [n] number in `samples`."""
+    sizes: Tensor
+    """int64 [n] bytes."""
+    labels: Tensor
+    """int64 [n] class numbers."""
+    recoded: SampleBytes | None = None
+    """Holds the stored bytes where they are not the source's."""
+
+    def __len__(self) -> int:
+        return self.numbers.numel()
+
+    def select(self, ranks: Tensor) -> Kept:
+        """The samples of these ranks (int64 [k])."""
+        return Kept(self.samples, self.numbers[ranks], self.sizes[ranks], self.labels[ranks], self.recoded)
+
+    def read_into(self, ranks: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+        """Copies the stored bytes of samples to `offsets` in `arena` (uint8). Thread-safe."""
+        source: SampleBytes = self.samples if self.recoded is None else self.recoded
+        source.read_into(self.numbers[ranks], offsets, sizes, arena)
+
+    @property
+    def num_encoded(self) -> int:
+        """Samples that were PIL images and became PNG."""
+        is_encoded = torch.zeros(len(self.samples), dtype=torch.bool)
+        is_encoded[self.samples.encoded] = True
+        return int(is_encoded[self.numbers].sum())
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What `choose` decided."""
+
+    kept: Kept
+    left_out: list[BadSample]
+    kept_bad: list[BadSample]
+
+
+def choose(samples: Samples, checked: Checked, on_error: str) -> Choice:
+    """Drops or keeps the bad samples.
+
+    Raises:
+        BadSamplesError: There are bad ones and `on_error` allows neither.
+        ValueError: No sample is left.
+    """
+    left_out, kept_bad = _decide(checked, on_error)
+    return Choice(keep_all_but(samples, checked.sizes, left_out), left_out, kept_bad)
+
+
+def keep_all_but(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample]) -> Kept:
+    """All samples but those left out; ValueError when none is left.
+
+    Args:
+        sizes: int64 [n] bytes of every sample of the source.
+    """
+    is_kept = torch.ones(len(samples), dtype=torch.bool)
+    is_kept[[each.index for each in left_out]] = False
+    numbers = is_kept.nonzero().flatten()
+    if not numbers.numel():
+        which = f"all {len(samples):,} of the source are" if len(samples) > 1 else "the source's only one is"
+        raise ValueError(f"no samples are left: {which} bad")
+    return Kept(samples, numbers, sizes[numbers], samples.labels[numbers])
+
+
+def _decide(checked: Checked, on_error: str) -> tuple[list[BadSample], list[BadSample]]:
+    """Bad samples to leave out and to keep; raises where neither is allowed."""
+    num_samples = checked.sizes.numel()
+    if not checked.bad:
+        return [], []
+    unreadable = [each for each in checked.bad if int(checked.sizes[each.index]) < 0]
+    if on_error == "raise":
+        raise BadSamplesError(checked.bad, num_samples, _advice(len(checked.bad), len(unreadable)))
+    if on_error == "skip":
+        return checked.bad, []
+    if unreadable:
+        advice = (
+            f"Nothing was written. {_they_have(len(unreadable))} no bytes to keep; on_error='skip' leaves "
+            "out every bad sample."
+        )
+        raise BadSamplesError(unreadable, num_samples, advice)
+    return [], checked.bad
+
+
+def _advice(num_bad: int, num_unreadable: int) -> str:
+    """What on_error can do about bad samples, some of which may have no bytes at all."""
+    skip = f"Nothing was written. on_error='skip' leaves {'it' if num_bad == 1 else 'them'} out"
+    if not num_unreadable:
+        return f"{skip}, on_error='keep' stores {'its' if num_bad == 1 else 'their'} bytes."
+    if num_unreadable == num_bad:
+        return f"{skip}; {_they_have(num_bad).lower()} no bytes that on_error='keep' could store."
+    return f"{skip}; on_error='keep' does not help, as {num_unreadable:,} of them can't be read."
+
+
+def _they_have(count: int) -> str:
+    return "It has" if count == 1 else "They have"
