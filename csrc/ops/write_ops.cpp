@@ -46,9 +46,10 @@ void read_files_into_op(Tensor paths, Tensor offsets, Tensor sizes, Tensor arena
 std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
                          std::int64_t is_training, std::int64_t num_classes,
                          std::int64_t num_blocks, std::int64_t block_size,
-                         std::int64_t block_header_size) {
+                         std::int64_t block_header_size, bool has_raw) {
   return guarded([&] {
     Header header;
+    if (has_raw) header.version = {3, 1, 0, 0};
     header.compress_level = narrow_u32(level, "level");
     header.is_training = narrow_u32(is_training, "is_training");
     header.num_classes = narrow_u32(num_classes, "num_classes");
@@ -97,7 +98,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("read_files_into(Tensor paths, Tensor offsets, Tensor sizes, Tensor(a!) arena) -> ()");
   m.def(
       "writer_open(str path, bool overwrite, int level, int is_training, int num_classes, "
-      "int num_blocks, int block_size, int block_header_size) -> int");
+      "int num_blocks, int block_size, int block_header_size, bool has_raw) -> int");
   m.def(
       "writer_write_block(int writer, int block_id, Tensor arena, int crc32, Tensor sizes) -> ()");
   m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");

@@ -45,8 +45,13 @@ def writer_open(
     num_blocks: int,
     block_size: int,
     block_header_size: int,
+    has_raw: bool = False,
 ) -> int:
-    """A writer handle; the file is `<path>.partial` until writer_finish."""
+    """A writer handle; the file is `<path>.partial` until writer_finish.
+
+    Args:
+        has_raw: Some samples may be pixels ("DTSR"): the file is of version 3.1.
+    """
     return int(
         call(
             "writer_open",
@@ -58,6 +63,7 @@ def writer_open(
             num_blocks,
             block_size,
             block_header_size,
+            has_raw,
         )
     )
 

@@ -12,6 +12,7 @@ from typing import Any
 from PIL import Image
 
 from torch_dts._paths import display
+from torch_dts._raw import raw_image, raw_shape
 from torch_dts.file import DTSFile
 
 Loader = Callable[[memoryview], Any]
@@ -27,6 +28,16 @@ def decode_rgb(data: bytes | memoryview) -> Image.Image:
         Exception: What Pillow raises for bytes that it can't read.
     """
     return Image.open(io.BytesIO(data)).convert("RGB")
+
+
+def decode_stored(data: bytes | memoryview) -> Image.Image:
+    """As `decode_rgb`, for a file that may hold samples of pixels beside encoded ones.
+
+    Raises:
+        Exception: What Pillow raises for bytes that it can't read.
+    """
+    shape = raw_shape(data)
+    return decode_rgb(data) if shape is None else raw_image(data, shape).convert("RGB")
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,7 @@ def default_loader(file: DTSFile) -> Loader:
     """
     header = file.header
     if header.has_blocks:
-        return decode_rgb
+        return decode_stored if header.may_hold_raw_samples else decode_rgb
     if header.num_channels not in _MODES:
         raise ValueError(
             f"{display(file.path)} has images of {header.num_channels} channels, expected 1 or 3: "

@@ -17,6 +17,7 @@ from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts._raw import as_image_file
 from torch_dts.file._arguments import check_bool, num_of
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
@@ -173,6 +174,7 @@ def _write_samples(
     progress: bool | None,
 ) -> int:
     local = threading.local()
+    has_raw = file.header.may_hold_raw_samples
 
     def write_block(block_id: int) -> int:
         if not hasattr(local, "arena"):
@@ -186,7 +188,8 @@ def _write_samples(
         for position, start, size in zip(
             positions, offsets[rows].tolist(), sizes[rows].tolist(), strict=True
         ):
-            tree.write_file(paths[position], arena[start : start + size])
+            stored_bytes = arena[start : start + size]
+            tree.write_file(paths[position], as_image_file(stored_bytes) if has_raw else stored_bytes)
         return int(sizes[rows].sum())
 
     num_samples = file.block_table.num_samples

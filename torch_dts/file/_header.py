@@ -62,6 +62,11 @@ class Header:
         return self.dataset_type == "IMAGENET"
 
     @property
+    def may_hold_raw_samples(self) -> bool:
+        """True for files of blocks of version 3.1: samples may be pixels ("DTSR", docs/format.md)."""
+        return self.has_blocks and self.version[1] >= 1
+
+    @property
     def payload_bytes(self) -> int:
         """The bytes of all blocks, or of labels and pixels (old pixel files have other numbers wrong)."""
         if self.has_blocks:

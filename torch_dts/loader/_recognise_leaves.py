@@ -17,8 +17,9 @@ from torchvision.datasets.vision import StandardTransform
 
 from torch_dts import _native
 from torch_dts._paths import display, join_paths
+from torch_dts._raw import as_image_file
 from torch_dts.datasets import DTSDataset, DTSIterableDataset
-from torch_dts.datasets._decode import PixelLoader, decode_rgb
+from torch_dts.datasets._decode import PixelLoader, default_loader
 from torch_dts.file import DTSFile
 from torch_dts.loader._recognise_labels import NotReadable, int_tensor, label_tensor, watch_values
 from torch_dts.loader._recognise_own import ABSENT, changed_behaviour, is_as_written, own_state
@@ -140,7 +141,7 @@ def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
     is_pixels = not file.header.has_blocks
     if not is_iterable:
         loader = state["loader"]
-        if not (_is_own_loader(loader, file) if is_pixels else loader is decode_rgb):
+        if not (_is_own_loader(loader, file) if is_pixels else loader is default_loader(file)):
             raise NotReadable("its loader= is not the library's own")
     if is_pixels:
         return _read_pixel_file(dataset, state, file, is_iterable)
@@ -164,7 +165,7 @@ def _read_dts(dataset: Any, state: dict[str, Any], is_iterable: bool) -> Leaf:
         open_source=lambda keep: _native.source_dts(handle, keep),
         num_bytes=lambda: file.file_bytes,
         describe=lambda sample: file.describe_sample(position(sample)),
-        read_bytes=lambda sample: bytes(file.read(position(sample))),
+        read_bytes=lambda sample: bytes(as_image_file(file.read(position(sample)))),
         is_current=_watch(dataset, DTSIterableDataset if is_iterable else DTSDataset),
     )
 

@@ -55,6 +55,8 @@ struct Header {
   std::uint32_t crc_code = 0;
 
   bool has_blocks() const { return dataset_type == "IMAGENET"; }
+  // Version 3.1 and later: samples may be pixels (format/raw_sample.h).
+  bool may_hold_raw_samples() const { return has_blocks() && version[1] >= 1; }
   // Most samples the index area of a block can hold.
   std::uint32_t index_room() const { return (block_header_size - 12) / 12; }
 };

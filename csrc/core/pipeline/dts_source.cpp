@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/sha256.h"
+#include "format/raw_sample.h"
 #include "pipeline/shared_store.h"
 
 namespace dts {
@@ -74,7 +75,8 @@ DtsSource::DtsSource(std::shared_ptr<const DtsFile> file, Keep keep)
     : file_(std::move(file)),
       table_(tables_of(*file_)),
       source_order_(file_->source_order()),
-      labels_(file_->labels()) {
+      labels_(file_->labels()),
+      has_pixels_(file_->header().may_hold_raw_samples()) {
   if (file_->header().num_volumes != 1) volume_places_ = places_of(source_order_);
   if (keep == Keep::kPrivate) store_ = make_private_store(num_blocks(), block_bytes());
   if (keep == Keep::kShared) {
@@ -141,10 +143,8 @@ void DtsSource::read_samples(std::span<const std::int64_t> samples, ReadMemory& 
     first += count;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    SampleView& view = views[absent[i].second];
-    view = {};
-    view.bytes = place.subspan(static_cast<std::size_t>(offsets[i]),
-                               table_.sizes[static_cast<std::size_t>(ids[i])]);
+    views[absent[i].second] = view_of(place.subspan(
+        static_cast<std::size_t>(offsets[i]), table_.sizes[static_cast<std::size_t>(ids[i])]));
   }
 }
 
@@ -181,8 +181,19 @@ SampleView DtsSource::view_in_block(std::int64_t sample, ConstByteSpan block_mem
     throw InvalidArgument("a block's memory has " + std::to_string(block_memory.size()) +
                           " bytes, expected " + std::to_string(block_bytes()));
   }
+  return view_of(block_memory.subspan(offset, table_.sizes[at]));
+}
+
+SampleView DtsSource::view_of(ConstByteSpan stored) const {
   SampleView view;
-  view.bytes = block_memory.subspan(offset, table_.sizes[at]);
+  view.bytes = stored;
+  const auto shape = has_pixels_ ? raw_shape(stored) : std::nullopt;
+  if (shape) {
+    view.bytes = stored.subspan(kRawHeadBytes);
+    view.height = shape->height;
+    view.width = shape->width;
+    view.channels = shape->channels;
+  }
   return view;
 }
 

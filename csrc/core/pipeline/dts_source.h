@@ -44,12 +44,14 @@ class DtsSource : public SampleSource {
 
  private:
   std::uint64_t block_start(std::int64_t block) const;
+  SampleView view_of(ConstByteSpan stored) const;
 
   std::shared_ptr<const DtsFile> file_;
   // The file's own, looked up once: its accessors take a lock.
   const SampleTable& table_;
   const std::vector<std::uint32_t>& source_order_;
   const std::vector<std::int32_t>& labels_;
+  const bool has_pixels_;                     // some samples may be pixels, not encoded images
   std::vector<std::uint32_t> volume_places_;  // of a volume: place by source order
   std::shared_ptr<BlockStore> store_;
 };

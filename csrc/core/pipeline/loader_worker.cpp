@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -13,6 +15,20 @@ namespace {
 // where large images are the rule, getting the memory back costs little beside them.
 constexpr std::size_t kShrinkAboveBytes = std::size_t{16} << 20;
 constexpr std::size_t kKeepBytes = std::size_t{4} << 20;
+
+// The sample as a file that Pillow opens: pixels as PPM or PGM.
+std::vector<std::byte> encoded_bytes(const SampleView& view) {
+  std::string head;
+  if (view.height > 0) {
+    head = std::string(view.channels == 1 ? "P5 " : "P6 ") + std::to_string(view.width) + " " +
+           std::to_string(view.height) + " 255\n";
+  }
+  std::vector<std::byte> bytes(head.size() + view.bytes.size());
+  std::memcpy(bytes.data(), head.data(), head.size());
+  std::copy(view.bytes.begin(), view.bytes.end(),
+            bytes.begin() + static_cast<std::ptrdiff_t>(head.size()));
+  return bytes;
+}
 
 }  // namespace
 
@@ -174,7 +190,7 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
 }
 
 void LoaderWorker::add_foreign(ForeignSample foreign, const SampleView& view) {
-  if (!foreign.is_missing) foreign.bytes.assign(view.bytes.begin(), view.bytes.end());
+  if (!foreign.is_missing) foreign.bytes = encoded_bytes(view);
   const std::lock_guard lock(shared_.mutex);
   batch_->foreign_slots.push_back(foreign.slot);
   shared_.foreign.push_back(std::move(foreign));

@@ -56,11 +56,11 @@ DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels, 
   return DecodeStatus::kOk;
 }
 
-DecodeStatus SampleCanvas::open(const ConstImageView& pixels) {
+DecodeStatus SampleCanvas::open(const ConstImageView& pixels, std::int64_t channels) {
   error_.clear();
   pixels_ = pixels;
   slot_ = -1;
-  channels_ = pixels.channels;
+  channels_ = channels;
   is_encoded_ = false;
   geometry_ = FusedGeometry({pixels.height, pixels.width});
   if (!is_holdable(size())) return refuse("the image has " + size_text(size()) + " pixels");
@@ -137,7 +137,8 @@ DecodeStatus SampleCanvas::finish(ConstImageView* pixels, bool* flip) {
 
 // Does what was collected, but the flips at its end.
 DecodeStatus SampleCanvas::fetch() {
-  if (!is_encoded_ && geometry_.is_whole()) return DecodeStatus::kOk;
+  const bool has_pixels = !is_encoded_ && pixels_.channels == channels_;
+  if (has_pixels && geometry_.is_whole()) return DecodeStatus::kOk;
   ConstImageView part;
   if (!geometry_.has_resize()) {
     const DecodeStatus status = read(geometry_.box(), &part);
@@ -171,11 +172,26 @@ DecodeStatus SampleCanvas::fetch() {
 DecodeStatus SampleCanvas::read(const Box& box, ConstImageView* part) {
   if (!is_encoded_) {
     *part = part_of(pixels_, box);
-    return DecodeStatus::kOk;
+    return part->channels == channels_ ? DecodeStatus::kOk : repeat_gray(part);
   }
   const DecodeStatus status = decoder_.decode(box, channels_ == 1, part);
   if (status != DecodeStatus::kOk) error_ = decoder_.error();
   is_encoded_ = false;
+  return status;
+}
+
+// One channel to three equal ones, in the canvas's own memory.
+DecodeStatus SampleCanvas::repeat_gray(ConstImageView* part) {
+  const ConstImageView gray = *part;
+  ImageView color;
+  const DecodeStatus status = take(gray.height, gray.width, channels_, &color);
+  if (status != DecodeStatus::kOk) return status;
+  for (std::int64_t y = 0; y < gray.height; ++y) {
+    const std::uint8_t* from = gray.row(y);
+    std::uint8_t* to = color.row(y);
+    for (std::int64_t x = 0; x < gray.width; ++x, to += 3) to[0] = to[1] = to[2] = from[x];
+  }
+  *part = color;
   return status;
 }
 

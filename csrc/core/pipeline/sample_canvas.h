@@ -30,8 +30,8 @@ class SampleCanvas {
   // Reads the header; kUnsupported where the image has more than max_pixels (0: any
   // number). RGB from here on, but one channel where `keep_gray` and the image is gray.
   DecodeStatus open(ConstByteSpan encoded, std::int64_t max_pixels, bool keep_gray = false);
-  // kUnsupported: an image without pixels.
-  DecodeStatus open(const ConstImageView& pixels);
+  // kUnsupported: an image without pixels. One channel becomes RGB where `channels` is 3.
+  DecodeStatus open(const ConstImageView& pixels, std::int64_t channels);
 
   ImageSize size() const { return geometry_.size(); }
   std::int64_t channels() const { return channels_; }
@@ -66,6 +66,7 @@ class SampleCanvas {
  private:
   DecodeStatus fetch();
   DecodeStatus read(const Box& box, ConstImageView* part);
+  DecodeStatus repeat_gray(ConstImageView* part);
   DecodeStatus own(const ConstImageView& pixels);
   DecodeStatus take(std::int64_t height, std::int64_t width, std::int64_t channels,
                     ImageView* next);

@@ -276,12 +276,14 @@ DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key, void
 
 DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& key, void* out) {
   SampleCanvas& canvas = state_->canvas;
-  if (pixels.channels != state_->plan->source_channels) {
+  const std::int64_t expected = state_->plan->source_channels;
+  if (pixels.channels != expected && (pixels.channels != 1 || expected != 3)) {
     return canvas.refuse("the image has " + std::to_string(pixels.channels) +
-                         " channels, expected " + std::to_string(state_->plan->source_channels));
+                         " channels, expected " + std::to_string(expected));
   }
+  const bool keep_gray = pixels.channels == 1 && state_->keep_gray;
   try {
-    const DecodeStatus status = canvas.open(pixels);
+    const DecodeStatus status = canvas.open(pixels, keep_gray ? 1 : expected);
     return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
   } catch (const InvalidArgument& error) {
     return canvas.refuse(error.what());

@@ -33,7 +33,8 @@ class SampleRunner {
   // kUnsupported also stands for what the plan can't do to this image: a crop larger than
   // it, an output of another size than the plan's, more pixels than max_pixels.
   DecodeStatus run(ConstByteSpan encoded, const ChoiceKey& key, void* out);
-  // Pixels of plan.source_channels channels (another number: kUnsupported).
+  // Pixels of plan.source_channels channels, or one where the plan takes RGB: gray is then
+  // repeated (another number: kUnsupported).
   DecodeStatus run(const ConstImageView& pixels, const ChoiceKey& key, void* out);
 
   const std::string& error() const;

@@ -2,6 +2,7 @@
 #include "pipeline/dts_source.h"
 
 #include "base/file_calls.h"
+#include "format/raw_sample.h"
 #include "format/small_file.h"
 #include "support.h"
 
@@ -71,6 +72,41 @@ TEST_CASE("dts source: numbers, labels and choice indices by stored index") {
                                        "sample 5 is out of range, the source has 5");
     testing::check_message<OutOfRange>([&] { source.block_of(-1); },
                                        "sample -1 is out of range, the source has 5");
+  }
+}
+
+TEST_CASE("dts source: samples of pixels in files of version 3.1 alone") {
+  for (const int minor : {0, 1}) {
+    CAPTURE(minor);
+    SmallFile file = testing::small_old_file();
+    file.header.version = {3, static_cast<std::uint8_t>(minor), 0, 0};
+    Bytes raw(kRawHeadBytes + 12, std::byte{7});
+    write_raw_head({2, 2, 3}, raw);
+    file.blocks[0][1].bytes = raw;
+    Bytes broken = raw;
+    broken[9] = std::byte{1};
+    file.blocks[1][0].bytes = broken;
+    Bench bench(Keep::kNothing, file);
+    std::vector<SampleView> views(3);
+    bench.source->read_samples(std::vector<std::int64_t>{0, 1, 3}, bench.memory, views,
+                               *bench.reader);
+    CHECK(views[0].height == 0);
+    CHECK(views[2].height == 0);
+    CHECK(Bytes(views[2].bytes.begin(), views[2].bytes.end()) == broken);
+    Bytes block(static_cast<std::size_t>(bench.source->block_bytes()));
+    bench.source->read_block(0, block, false, *bench.reader);
+    for (const SampleView& view : {views[1], bench.source->view_in_block(1, block)}) {
+      const Bytes found(view.bytes.begin(), view.bytes.end());
+      if (minor == 0) {
+        CHECK(view.height == 0);
+        CHECK(found == raw);
+      } else {
+        CHECK(view.height == 2);
+        CHECK(view.width == 2);
+        CHECK(view.channels == 3);
+        CHECK(found == Bytes(12, std::byte{7}));
+      }
+    }
   }
 }
 

@@ -110,6 +110,18 @@ void random_step(Random& random, SampleCanvas& canvas, Plain& plain) {
   }
 }
 
+// One channel as three equal ones.
+Picture repeated(const Picture& gray) {
+  Picture color(gray.height, gray.width, 3);
+  for (std::int64_t y = 0; y < gray.height; ++y) {
+    for (std::int64_t x = 0; x < gray.width; ++x) {
+      for (int channel = 0; channel < 3; ++channel)
+        color.view().row(y)[3 * x + channel] = *gray.at(y, x);
+    }
+  }
+  return color;
+}
+
 }  // namespace
 
 TEST_CASE("pixels: what is put off gives what is done at once") {
@@ -122,8 +134,11 @@ TEST_CASE("pixels: what is put off gives what is done at once") {
                                                         draw(random, 1, 30), channels, 0, 5);
     const Picture before = source;
     Plain plain{dts::testing::cut(source, {0, 0, source.height, source.width})};
-    REQUIRE(canvas.open(source.view()) == DecodeStatus::kOk);
-    CHECK(canvas.channels() == channels);
+    // Every other gray image is to be RGB.
+    const bool is_repeated = channels == 1 && round % 2 == 0;
+    if (is_repeated) plain.picture = repeated(source);
+    REQUIRE(canvas.open(source.view(), is_repeated ? 3 : channels) == DecodeStatus::kOk);
+    CHECK(canvas.channels() == (is_repeated ? 3 : channels));
     for (std::uint32_t k = random() % 7; k > 0; --k) random_step(random, canvas, plain);
     CHECK(canvas.size() == ImageSize{plain.picture.height, plain.picture.width});
     CHECK(finished(canvas).pixels() == plain.picture.pixels());
@@ -155,7 +170,7 @@ TEST_CASE("an edit leaves flips open, a replacement may have other channels") {
   Random random(2);
   const Picture source = dts::testing::random_picture(random, 5, 6, 3);
   SampleCanvas canvas(PassOrder::kVerticalIfShrunkMore);
-  REQUIRE(canvas.open(source.view()) == DecodeStatus::kOk);
+  REQUIRE(canvas.open(source.view(), 3) == DecodeStatus::kOk);
   canvas.flip_vertical();
   canvas.flip_horizontal();
   ImageView pixels;
@@ -177,7 +192,7 @@ TEST_CASE("an edit leaves flips open, a replacement may have other channels") {
 TEST_CASE("sizes that can't be held are refused with both sizes") {
   const Picture source = dts::testing::pattern_picture(2, 3, 1);
   SampleCanvas canvas(PassOrder::kVerticalIfShrunkMore);
-  REQUIRE(canvas.open(source.view()) == DecodeStatus::kOk);
+  REQUIRE(canvas.open(source.view(), 1) == DecodeStatus::kOk);
   CHECK(canvas.resize({0, 5}, Filter::kBox) == DecodeStatus::kUnsupported);
   CHECK(canvas.error() == "an image of 3 x 2 would be resized to 5 x 0 pixels");
   CHECK(canvas.resize({5, (1 << 24) + 1}, Filter::kBox) == DecodeStatus::kUnsupported);
@@ -186,7 +201,7 @@ TEST_CASE("sizes that can't be held are refused with both sizes") {
   CHECK(canvas.pad({65535, 65535, 65535, 65535}, PadMode::kConstant, {}) ==
         DecodeStatus::kUnsupported);
   CHECK(canvas.error() == "an operation gives an image of 131073 x 131072 pixels");
-  CHECK(canvas.open(ConstImageView{nullptr, 0, 4, 3, 12}) == DecodeStatus::kUnsupported);
+  CHECK(canvas.open(ConstImageView{nullptr, 0, 4, 3, 12}, 3) == DecodeStatus::kUnsupported);
   CHECK(canvas.error() == "the image has 4 x 0 pixels");
 }
 
