@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import pathlib
 import random
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ import torch
 from PIL import Image
 
 HERE = pathlib.Path(__file__).parent
+# Processes that begin anew are forked by one server that has imported what takes seconds.
+multiprocessing.set_forkserver_preload(["torch_dts.loader", "torchvision.datasets"])
 
 
 @pytest.fixture(autouse=True)
@@ -74,6 +77,12 @@ def dts_file(
         return path
 
     return make
+
+
+@pytest.fixture(scope="session")
+def fresh() -> Any:
+    """Context of multiprocessing whose processes share nothing with this one; arguments are pickled."""
+    return multiprocessing.get_context("forkserver")
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@
 #include "jpeg/decode.h"
 #include "ops/guard.h"
 #include "ops/parallel.h"
+#include "ops/pixel_types.h"
 #include "ops/tensors.h"
 
 namespace dts::ops {
@@ -95,13 +96,9 @@ std::tuple<Tensor, Tensor> decode_crop_resize(Tensor arena, Tensor offsets, Tens
   auto* const pixels = static_cast<std::uint8_t*>(images.data_ptr());
   auto* const states = static_cast<std::int64_t*>(status.data_ptr());
   const std::int64_t image_bytes = height * width * channels;
-  const auto arena_bytes = static_cast<std::int64_t>(bytes.size());
+  std::vector<ConstByteSpan> samples;
   for (std::size_t i = 0; i < starts.size(); ++i) {
-    if (starts[i] < 0 || lengths[i] < 0 || starts[i] > arena_bytes ||
-        lengths[i] > arena_bytes - starts[i]) {
-      throw OutOfRange("sample " + std::to_string(i) + " lies outside of the arena of " +
-                       std::to_string(arena_bytes) + " bytes");
-    }
+    samples.push_back(sample_bytes(bytes, starts[i], lengths[i], i));
   }
   in_parallel(count, [&](std::int64_t first, std::int64_t last) {
     Bench bench;
@@ -112,30 +109,14 @@ std::tuple<Tensor, Tensor> decode_crop_resize(Tensor arena, Tensor offsets, Tens
       const Box window{row[6], row[7], height, width};
       check_inside(window, row[4], row[5], "the window", at);
       std::uint8_t* const out = pixels + i * image_bytes;
-      const auto data = bytes.subspan(static_cast<std::size_t>(starts[at]),
-                                      static_cast<std::size_t>(lengths[at]));
-      const DecodeStatus result = make_image(bench, data, crop, filter, row[4], row[5], window,
-                                             {out, height, width, channels, width * channels}, at);
+      const DecodeStatus result =
+          make_image(bench, samples[at], crop, filter, row[4], row[5], window,
+                     {out, height, width, channels, width * channels}, at);
       states[i] = static_cast<std::int64_t>(result);
       if (result != DecodeStatus::kOk) std::fill_n(out, image_bytes, std::uint8_t{0});
     }
   });
   return {images, status};
-}
-
-PixelType pixel_type_of(ScalarType dtype) {
-  switch (dtype) {
-    case ScalarType::Byte:
-      return PixelType::kUint8;
-    case ScalarType::Float:
-      return PixelType::kFloat32;
-    case ScalarType::Half:
-      return PixelType::kFloat16;
-    case ScalarType::BFloat16:
-      return PixelType::kBfloat16;
-    default:
-      throw InvalidArgument("dtype is not torch.uint8, float32, float16 or bfloat16");
-  }
 }
 
 std::vector<float> floats_of(const Tensor& tensor, const char* name) {

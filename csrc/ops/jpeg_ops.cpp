@@ -73,16 +73,8 @@ Tensor scan_samples(Tensor arena, Tensor offsets, Tensor sizes) {
   const std::int64_t size[2] = {static_cast<std::int64_t>(starts.size()), 4};
   Tensor result = torch::stable::empty({size, 2}, ScalarType::Long);
   auto* row = static_cast<std::int64_t*>(result.data_ptr());
-  const auto arena_bytes = static_cast<std::int64_t>(bytes.size());
   for (std::size_t i = 0; i < starts.size(); ++i, row += 4) {
-    if (starts[i] < 0 || lengths[i] < 0 || starts[i] > arena_bytes ||
-        lengths[i] > arena_bytes - starts[i]) {
-      throw OutOfRange("sample " + std::to_string(i) + " (offset " + std::to_string(starts[i]) +
-                       ", " + std::to_string(lengths[i]) + " bytes) lies outside of the arena of " +
-                       std::to_string(arena_bytes) + " bytes");
-    }
-    const ConstByteSpan sample =
-        bytes.subspan(static_cast<std::size_t>(starts[i]), static_cast<std::size_t>(lengths[i]));
+    const ConstByteSpan sample = sample_bytes(bytes, starts[i], lengths[i], i);
     const auto info = probe_jpeg(sample);
     row[0] = info ? 1 : 0;
     row[1] = info ? info->width : 0;

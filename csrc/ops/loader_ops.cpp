@@ -12,6 +12,8 @@
 
 #include "ops/guard.h"
 #include "ops/handles.h"
+#include "ops/numbers.h"
+#include "ops/pixel_types.h"
 #include "ops/source_table.h"
 #include "ops/tensors.h"
 #include "pipeline/loader.h"
@@ -32,24 +34,16 @@ std::shared_ptr<const SamplePlan> plan_of(const std::string& text) {
   return std::make_shared<const SamplePlan>(parse_plan(text));
 }
 
-int checked_int(std::int64_t value, const char* name) {
-  if (value < 0 || value > 1 << 20) {
-    throw InvalidArgument(std::string(name) + " is " + std::to_string(value) + ", expected 0 to " +
-                          std::to_string(1 << 20));
-  }
-  return static_cast<int>(value);
-}
-
 std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
                          std::int64_t prefetch_batches, bool reproducible, bool pin_threads,
                          std::int64_t reader_threads, bool check_blocks, std::int64_t buffers) {
   return guarded([&] {
     LoaderOptions options;
-    options.num_workers = checked_int(num_workers, "num_workers");
-    options.prefetch_batches = checked_int(prefetch_batches, "prefetch_batches");
+    options.num_workers = narrow_count(num_workers, "num_workers");
+    options.prefetch_batches = narrow_count(prefetch_batches, "prefetch_batches");
     options.reproducible = reproducible;
     options.pin_threads = pin_threads;
-    options.feeder.reader_threads = checked_int(reader_threads, "reader_threads");
+    options.feeder.reader_threads = narrow_count(reader_threads, "reader_threads");
     options.feeder.check_blocks = check_blocks;
     if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
     return loaders().add(std::make_shared<Loader>(sources().get(source), plan_of(plan), options));
@@ -58,12 +52,8 @@ std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num
 
 void loader_start(std::int64_t loader, std::string plan, std::int64_t seed, std::int64_t epoch) {
   guarded([&] {
-    if (epoch < 0 || epoch >= std::int64_t{1} << 32) {
-      throw InvalidArgument("epoch is " + std::to_string(epoch) + ", expected 0 to 2^32 - 1");
-    }
     loaders().get(loader)->start(plan.empty() ? nullptr : plan_of(plan),
-                                 static_cast<std::uint64_t>(seed),
-                                 static_cast<std::uint32_t>(epoch));
+                                 static_cast<std::uint64_t>(seed), narrow_u32(epoch, "epoch"));
   });
 }
 
@@ -110,20 +100,6 @@ void loader_append(std::int64_t loader, Tensor samples, Tensor occurrences, Tens
 
 void loader_finish(std::int64_t loader) {
   guarded([&] { loaders().get(loader)->finish(); });
-}
-
-ScalarType scalar_type_of(PixelType type) {
-  switch (type) {
-    case PixelType::kUint8:
-      return ScalarType::Byte;
-    case PixelType::kFloat16:
-      return ScalarType::Half;
-    case PixelType::kBfloat16:
-      return ScalarType::BFloat16;
-    case PixelType::kFloat32:
-      break;
-  }
-  return ScalarType::Float;
 }
 
 // A tensor over a part of the zone, which it holds.

@@ -4,6 +4,7 @@
 #include <tuple>
 
 #include "ops/guard.h"
+#include "ops/numbers.h"
 #include "ops/tensors.h"
 #include "order/epoch_board.h"
 #include "order/packing.h"
@@ -48,8 +49,8 @@ std::tuple<Tensor, Tensor, std::int64_t> pack_samples_op(Tensor sizes, std::int6
                                                          bool shuffled, std::int64_t seed) {
   PackingOptions options;
   options.block_size = word(block_size);
-  options.block_header_size = static_cast<std::uint32_t>(block_header_size);
-  options.min_block_header_size = static_cast<std::uint32_t>(min_block_header_size);
+  options.block_header_size = narrow_u32(block_header_size, "block_header_size");
+  options.min_block_header_size = narrow_u32(min_block_header_size, "min_block_header_size");
   options.shuffled = shuffled;
   options.seed = word(seed);
   const Packing packing = pack_samples(int64_view(sizes, "sizes"), options);
@@ -60,7 +61,7 @@ std::tuple<Tensor, Tensor, std::int64_t> pack_samples_op(Tensor sizes, std::int6
 std::int64_t packing_bound_op(Tensor sizes, std::int64_t block_size,
                               std::int64_t block_header_size) {
   return packing_bound(int64_view(sizes, "sizes"), word(block_size),
-                       static_cast<std::uint32_t>(block_header_size));
+                       narrow_u32(block_header_size, "block_header_size"));
 }
 
 std::span<std::int64_t> board_view(const Tensor& board) {

@@ -9,6 +9,7 @@
 #include "format/pixel_writer.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
+#include "ops/numbers.h"
 #include "ops/open_files.h"
 #include "ops/paths.h"
 #include "ops/tensors.h"
@@ -20,19 +21,6 @@ HandleTable<PixelWriter>& pixel_writers() {
   // Never destroyed: at exit a thread may still be inside an op.
   static auto& table = *new HandleTable<PixelWriter>("pixel writer");
   return table;
-}
-
-std::uint32_t narrow_u32(std::int64_t value, const char* name) {
-  if (value < 0 || value > 0xFFFFFFFFLL) {
-    throw InvalidArgument(std::string(name) + " is " + std::to_string(value) +
-                          ", expected 0 to 4294967295");
-  }
-  return static_cast<std::uint32_t>(value);
-}
-
-std::vector<std::byte> copy_bytes(const Tensor& tensor, const char* name) {
-  const ConstByteSpan bytes = byte_view(tensor, name);
-  return {bytes.begin(), bytes.end()};
 }
 
 std::tuple<Tensor, Tensor> read_pixels_op(std::int64_t handle, bool check) {

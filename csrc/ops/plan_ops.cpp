@@ -9,7 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/numbers.h"
 #include "ops/parallel.h"
+#include "ops/pixel_types.h"
 #include "ops/tensors.h"
 #include "pipeline/sample_plan.h"
 #include "pipeline/sample_runner.h"
@@ -18,14 +20,7 @@ namespace dts::ops {
 namespace {
 
 constexpr std::int64_t kMaxIndex = (std::int64_t{1} << 40) - 1;
-constexpr std::int64_t kMaxEpoch = (std::int64_t{1} << 32) - 1;
 constexpr std::int64_t kMaxView = 255;
-
-void check_range(const char* name, std::int64_t value, std::int64_t high) {
-  if (value >= 0 && value <= high) return;
-  throw InvalidArgument(std::string(name) + " is " + std::to_string(value) + ", expected 0 to " +
-                        std::to_string(high));
-}
 
 // The keys of samples: their indices, and how often each came before (none: never).
 class Keys {
@@ -37,11 +32,10 @@ class Keys {
     if (!occurrences_.empty()) {
       check_same_length(occurrences_.size(), "occurrences", indices_.size(), "indices");
     }
-    check_range("epoch", epoch, kMaxEpoch);
     check_range("view", view, kMaxView);
     for (const std::int64_t index : indices_) check_range("an index", index, kMaxIndex);
     key_.seed = static_cast<std::uint64_t>(seed);
-    key_.epoch = static_cast<std::uint32_t>(epoch);
+    key_.epoch = narrow_u32(epoch, "epoch");
     key_.view = static_cast<std::uint32_t>(view);
   }
   std::size_t size() const { return indices_.size(); }
@@ -65,15 +59,7 @@ struct Sample {
 
 Sample sample_at(ConstByteSpan arena, std::int64_t offset, std::int64_t size,
                  const std::int64_t* shape, std::size_t number) {
-  const auto arena_bytes = static_cast<std::int64_t>(arena.size());
-  if (offset < 0 || size < 0 || offset > arena_bytes || size > arena_bytes - offset) {
-    throw OutOfRange("sample " + std::to_string(number) + " (offset " + std::to_string(offset) +
-                     ", " + std::to_string(size) + " bytes) lies outside of the arena of " +
-                     std::to_string(arena_bytes) + " bytes");
-  }
-  const Sample sample = {
-      arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size)), shape[0],
-      shape[1], shape[2]};
+  const Sample sample = {sample_bytes(arena, offset, size, number), shape[0], shape[1], shape[2]};
   if (shape[0] == 0 && shape[1] == 0 && shape[2] == 0) return sample;
   // Divided, not multiplied: nothing overflows.
   const bool fits = shape[0] > 0 && shape[1] > 0 && shape[2] > 0 && size % shape[2] == 0 &&
@@ -102,20 +88,6 @@ std::vector<Sample> samples_of(const Tensor& arena, const Tensor& offsets, const
   return samples;
 }
 
-ScalarType dtype_of(PixelType type) {
-  switch (type) {
-    case PixelType::kUint8:
-      return ScalarType::Byte;
-    case PixelType::kFloat16:
-      return ScalarType::Half;
-    case PixelType::kBfloat16:
-      return ScalarType::BFloat16;
-    case PixelType::kFloat32:
-      break;
-  }
-  return ScalarType::Float;
-}
-
 DecodeStatus run_one(SampleRunner& runner, const Sample& sample, const ChoiceKey& key, void* out) {
   if (sample.height == 0) return runner.run(sample.bytes, key, out);
   return runner.run(
@@ -136,7 +108,8 @@ std::tuple<Tensor, Tensor> run_plan(Tensor arena, Tensor offsets, Tensor sizes, 
   const bool is_pixels = plan->tail.format == MemoryFormat::kChannelsLast;
   const std::int64_t planes[4] = {count, plan->tail.channels, plan->height, plan->width};
   const std::int64_t pixels[4] = {count, plan->height, plan->width, plan->tail.channels};
-  Tensor images = torch::stable::empty({is_pixels ? pixels : planes, 4}, dtype_of(plan->tail.type));
+  Tensor images =
+      torch::stable::empty({is_pixels ? pixels : planes, 4}, scalar_type_of(plan->tail.type));
   Tensor status = new_int64(count);
   auto* const first_image = static_cast<std::byte*>(images.data_ptr());
   auto* const states = static_cast<std::int64_t*>(status.data_ptr());

@@ -48,6 +48,23 @@ inline ByteSpan byte_view(const Tensor& tensor, const char* name) {
   return {static_cast<std::byte*>(tensor.data_ptr()), static_cast<std::size_t>(tensor.numel())};
 }
 
+inline std::vector<std::byte> copy_bytes(const Tensor& tensor, const char* name) {
+  const ConstByteSpan bytes = byte_view(tensor, name);
+  return {bytes.begin(), bytes.end()};
+}
+
+// A sample's bytes in the arena. OutOfRange: not inside of it.
+inline ConstByteSpan sample_bytes(ConstByteSpan arena, std::int64_t offset, std::int64_t size,
+                                  std::size_t sample) {
+  const auto arena_bytes = static_cast<std::int64_t>(arena.size());
+  if (offset < 0 || size < 0 || offset > arena_bytes || size > arena_bytes - offset) {
+    throw OutOfRange("sample " + std::to_string(sample) + " (offset " + std::to_string(offset) +
+                     ", " + std::to_string(size) + " bytes) lies outside of the arena of " +
+                     std::to_string(arena_bytes) + " bytes");
+  }
+  return arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
+
 inline Tensor new_int64(std::int64_t count) {
   const std::int64_t size[1] = {count};
   return torch::stable::empty({size, 1}, ScalarType::Long);

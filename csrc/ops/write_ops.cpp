@@ -6,6 +6,7 @@
 #include "format/writer.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
+#include "ops/numbers.h"
 #include "ops/paths.h"
 #include "ops/tensors.h"
 
@@ -15,14 +16,6 @@ namespace {
 HandleTable<Writer>& writers() {
   static HandleTable<Writer> table("writer");
   return table;
-}
-
-std::uint32_t narrow_u32(std::int64_t value, const char* name) {
-  if (value < 0 || value > 0xFFFFFFFFLL) {
-    throw InvalidArgument(std::string(name) + " is " + std::to_string(value) +
-                          ", expected 0 to 4294967295");
-  }
-  return static_cast<std::uint32_t>(value);
 }
 
 std::int64_t finish_block_op(Tensor arena, std::int64_t level, std::int64_t block_id,
@@ -71,9 +64,8 @@ void writer_write_block(std::int64_t writer, std::int64_t block_id, Tensor arena
 void writer_add_section(std::int64_t writer, std::string tag, Tensor payload, std::int64_t flags,
                         std::int64_t raw_bytes) {
   guarded([&] {
-    const auto bytes = byte_view(payload, "payload");
     writers().get(writer)->add_section(tag, narrow_u32(flags, "flags"),
-                                       std::vector<std::byte>(bytes.begin(), bytes.end()),
+                                       copy_bytes(payload, "payload"),
                                        static_cast<std::uint64_t>(raw_bytes));
   });
 }

@@ -156,7 +156,7 @@ def test_wrong_arguments() -> None:
         decode([b"x"], row, 1, 1, channels=2)
     with pytest.raises(ValueError, match="output size is 0 x 1"):
         decode([b"x"], row, 0, 1)
-    with pytest.raises(IndexError, match="sample 0 lies outside of the arena"):
+    with pytest.raises(IndexError, match=r"sample 0 .*lies outside of the arena"):
         _native.decode_crop_resize(
             torch.zeros(4, dtype=torch.uint8), torch.tensor([2]), torch.tensor([3]), torch.tensor(row), 1, 1
         )

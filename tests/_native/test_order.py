@@ -157,3 +157,9 @@ def test_pack_samples_in_source_order() -> None:
 def test_pack_samples_too_large() -> None:
     with pytest.raises(ValueError, match=r"sample 1 .*16777216"):
         _native.pack_samples(torch.tensor([1, 16 << 20]))
+
+
+def test_pack_samples_header_sizes_are_checked() -> None:
+    for wrong in (-1, 1 << 32):
+        with pytest.raises(ValueError, match=f"block_header_size is {wrong}, expected 0 to 4294967295"):
+            _native.pack_samples(torch.tensor([1]), block_header_size=wrong)

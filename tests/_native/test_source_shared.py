@@ -41,9 +41,7 @@ class Worker:
     """Another process with the same source; it has opened it when this returns."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        # Forked by a server that has imported everything: importing torch takes seconds.
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
+        context = multiprocessing.get_context("forkserver")  # conftest.py says what it has imported
         self.connection, other = context.Pipe()
         self.process = context.Process(target=serve, args=(path, other), daemon=True)
         self.process.start()

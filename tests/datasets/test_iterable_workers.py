@@ -146,13 +146,12 @@ def test_errors_of_workers_come_out_with_the_sample(tmp_path: pathlib.Path) -> N
         list(loader)
 
 
-@pytest.mark.slow
-def test_spawned_workers(one_block: pathlib.Path) -> None:
+def test_fresh_workers(one_block: pathlib.Path, fresh: Any) -> None:
     # A map-style dataset rides along: its items stand where the labels were.
     mapped = DTSDataset(one_block, PILToTensor())
     dataset = DTSIterableDataset(one_block, PILToTensor(), mapped.__getitem__, seed=8, batch_size=2)
     loader = DataLoader(
-        dataset, batch_size=2, num_workers=2, multiprocessing_context="spawn", persistent_workers=True
+        dataset, batch_size=2, num_workers=2, multiprocessing_context=fresh, persistent_workers=True
     )
     for epoch in (0, 1, 5):
         if epoch == 5:

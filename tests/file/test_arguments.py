@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import pytest
 
-from torch_dts.file._arguments import check_bool, check_callable, check_verify, num_of
+from torch_dts.file._arguments import check_bool, check_callable, check_verify
 
 
 def test_bools():
@@ -24,9 +24,3 @@ def test_verify():
     for wrong in (0, None, True, "all"):
         with pytest.raises(ValueError, match=f"verify is {wrong!r}, expected 'blocks', 'file' or False"):
             check_verify(wrong)
-
-
-def test_numbers_of_things():
-    assert [num_of(n, "block") for n in (0, 1, 2)] == ["0 blocks", "1 block", "2 blocks"]
-    assert num_of(1, "class", "classes") == "1 class"
-    assert num_of(3, "class", "classes") == "3 classes"

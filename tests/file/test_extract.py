@@ -47,7 +47,7 @@ def test_the_folder_comes_back(path, samples, tmp_path):
     assert report.num_files == 5
     assert report.num_bytes == sum(len(sample.data) for sample in samples)
     assert report.seconds > 0
-    assert str(report) == f"5 files, {report.num_bytes} bytes in {tmp_path}/out/new"
+    assert str(report) == f"5 files, {report.num_bytes:,} bytes in {tmp_path}/out/new"
 
 
 @pytest.mark.parametrize("num_workers", [1, 2, 7])

@@ -173,8 +173,8 @@ class TestProcesses:
                 child.join(30)
             assert child.exitcode == 0
 
-    def test_spawn(self, path, samples):
-        with DTSFile(path) as file, multiprocessing.get_context("spawn").Pool(1) as pool:
+    def test_fresh_processes(self, path, samples, fresh):
+        with DTSFile(path) as file, fresh.Pool(1) as pool:
             expected = [sample.data for sample in samples], "a/0.jpg", [0, 0, 0, 1, 1]
             assert pool.apply(read_all, (file,)) == expected
 

@@ -17,8 +17,8 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, Subset, defau
 from torchvision.datasets import ImageFolder
 
 from torch_dts import DTSDataset
+from torch_dts._seeding import sample_seeds
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
-from torch_dts.loader._seeding import sample_seeds
 
 Make = Callable[..., pathlib.Path]
 
@@ -36,6 +36,13 @@ class Numbers(Dataset[Any]):
         if index >= self.length:
             raise LookupError(f"no number {index}")
         return index, torch.rand(1, dtype=torch.float64).item(), random.random(), float(np.random.rand())
+
+
+class Normals(Numbers):
+    """An odd number of normal values an item: two generators keep the second of a pair."""
+
+    def __getitem__(self, index: int) -> tuple[float, float]:
+        return float(np.random.randn()), random.gauss(0, 1)
 
 
 class Batches(Numbers):
@@ -124,6 +131,8 @@ def test_generators_of_the_training_are_left_alone() -> None:
     torch.manual_seed(1)
     random.seed(1)
     np.random.seed(1)
+    random.gauss(0, 1)
+    np.random.randn()
     before = torch.get_rng_state(), random.getstate(), np.random.get_state(legacy=False)
     single = made(Numbers(), batch_size=None)
     batched = made(Numbers(), batch_size=3)
@@ -137,7 +146,18 @@ def test_generators_of_the_training_are_left_alone() -> None:
     after = np.random.get_state(legacy=False)
     assert torch.equal(before[0], torch.get_rng_state())
     assert before[1] == random.getstate()
-    assert np.array_equal(before[2]["state"]["key"], after["state"]["key"])
+    assert np.array_equal(before[2]["state"].pop("key"), after["state"].pop("key"))
+    assert before[2] == after  # the normal value in store among it
+
+
+def test_normal_values_do_not_depend_on_the_sample_before() -> None:
+    numbers = sample_seeds(list(range(10)), [], 3, 1)
+    expected = [
+        [float(np.random.RandomState(number >> 32).randn()), random.Random(number).gauss(0, 1)]
+        for number in numbers
+    ]
+    for num_workers in (0, 2):
+        assert epoch_of(made(Normals(), batch_size=3, num_workers=num_workers), 3, 1).tolist() == expected
 
 
 def test_single_samples() -> None:
@@ -214,10 +234,9 @@ def test_workers_see_the_users_dataset() -> None:
     ]
 
 
-@pytest.mark.slow
-def test_spawned_workers() -> None:
+def test_fresh_workers(fresh: Any) -> None:
     arguments: dict[str, Any] = {"batch_size": 5, "num_workers": 1}
-    loader = made(torch.arange(10.0), multiprocessing_context="spawn", **arguments)
+    loader = made(torch.arange(10.0), multiprocessing_context=fresh, **arguments)
     assert [batch.tolist() for batch in loader] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 

@@ -12,10 +12,10 @@ from torch.utils.data import BatchSampler, ConcatDataset, SequentialSampler, Sub
 from torchvision.datasets import MNIST, VisionDataset
 
 from torch_dts import _native
+from torch_dts._seeding import sample_seeds
 from torch_dts.loader import _fallback_keys
 from torch_dts.loader._fallback_keys import Occurrences, SeededSampler, choice_indices
 from torch_dts.loader._recognise import Recognised, recognise
-from torch_dts.loader._seeding import sample_seeds
 
 
 def numbers(length: int) -> TensorDataset:

@@ -146,15 +146,22 @@ def test_nothing_outlives_its_program() -> None:
         "from PIL import Image\n"
         "from torch_dts.loader._foreign_pool import ProcessPool, Task\n"
         "file = io.BytesIO(); Image.new('RGB', (2, 2)).save(file, 'BMP')\n"
-        "pool = ProcessPool(1, 'RGB', lambda tasks, pixels: [1 for _ in tasks])\n"
-        "pool.submit(Task(0, file.getvalue(), 0, 0, 0, 0)); pool.take(0)\n"
-        "print(pool.pids[0], flush=True)\n"
-        "if sys.argv[1] == 'kill': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "for how in ('exit', 'kill'):\n"
+        "    program = os.fork()\n"
+        "    if program:\n"
+        "        os.waitpid(program, 0)\n"
+        "        continue\n"
+        "    pool = ProcessPool(1, 'RGB', lambda tasks, pixels: [1 for _ in tasks])\n"
+        "    pool.submit(Task(0, file.getvalue(), 0, 0, 0, 0)); pool.take(0)\n"
+        "    print(pool.pids[0], flush=True)\n"
+        "    if how == 'kill': os.kill(os.getpid(), signal.SIGKILL)\n"
+        "    break\n"
     )
-    for how in ("exit", "kill"):
-        done = subprocess.run([sys.executable, "-c", code, how], capture_output=True, text=True, timeout=120)
-        assert done.stderr == ""
-        pid = int(done.stdout)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.stderr == ""
+    pids = list(map(int, done.stdout.split()))
+    assert len(pids) == 2
+    for pid in pids:
         for _ in range(200):
             if not os.path.exists(f"/proc/{pid}"):
                 break

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import gc
 import json
-import multiprocessing
 import os
 import pathlib
 import pickle
@@ -236,13 +235,12 @@ def hash_in_child(loader: DataLoader, queue: Any) -> None:
     queue.put(hashes(loader))
 
 
-def test_spawned_children_get_the_loader_by_pickle(photos_file: pathlib.Path) -> None:
+def test_fresh_processes_get_the_loader_by_pickle(photos_file: pathlib.Path, fresh: Any) -> None:
     loader = file_loader(photos_file)
     batches = iter(loader)
     next(batches)
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    child = context.Process(target=hash_in_child, args=(loader, queue))
+    queue = fresh.Queue()
+    child = fresh.Process(target=hash_in_child, args=(loader, queue))
     child.start()
     found = queue.get(timeout=120)
     child.join(60)

@@ -236,6 +236,20 @@ REFUSED = {
     "not run natively with mirrors": (
         v2.RandomCrop(9, padding=2, pad_if_needed=True, padding_mode="reflect"),
     ),
+    "need images of one known size": (
+        v2.ToImage(),
+        v1.RandomCrop(9, pad_if_needed=True, padding_mode="symmetric"),
+    ),
+    "torchvision refuses this border of a tensor of 9 x 8": (
+        v1.CenterCrop((9, 8)),
+        v2.ToImage(),
+        v2.Pad((0, 9), padding_mode="reflect"),
+    ),
+    "torchvision refuses this border of a tensor of 11 x 8": (  # the first of its two is fine
+        v1.CenterCrop((9, 8)),
+        v1.PILToTensor(),
+        v1.RandomCrop((12, 18), padding=(0, 1), pad_if_needed=True, padding_mode="symmetric"),
+    ),
     "larger than the image of 5 x 5": (v1.CenterCrop(5), v1.RandomCrop(6)),
     "gives images of 0 x 0": (v1.CenterCrop(4), v1.Pad(-2)),
     "not between 1 and 65535": (v1.CenterCrop(70000),),

@@ -6,9 +6,9 @@ from __future__ import annotations
 import argparse
 
 from torch_dts._paths import display
+from torch_dts._words import num_of
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit, human_bytes
-from torch_dts.convert._report import num_of
 from torch_dts.file import extract
 
 

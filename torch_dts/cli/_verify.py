@@ -7,9 +7,9 @@ import argparse
 from collections.abc import Iterator
 
 from torch_dts._paths import display
+from torch_dts._words import num_of
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
-from torch_dts.convert._report import num_of
 from torch_dts.file import Problem, VerifyReport, verify
 
 _SAMPLES_SHOWN = 10

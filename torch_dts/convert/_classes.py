@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from torch_dts.convert._report import num_of
+from torch_dts._words import num_of
 
 MAX_UNNAMED_CLASSES = 1 << 20
 MAX_CLASS_NAME_BYTES = 0xFFFF

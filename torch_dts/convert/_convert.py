@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+from torch_dts._words import num_of
 from torch_dts.convert import _metadata
 from torch_dts.convert._arguments import Options, check_arguments
 from torch_dts.convert._check import check_samples
@@ -16,7 +17,7 @@ from torch_dts.convert._kept import Kept, choose
 from torch_dts.convert._pack_write import plan_blocks
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import write_pixel_set
-from torch_dts.convert._report import ConvertReport, num_of
+from torch_dts.convert._report import ConvertReport
 from torch_dts.convert._sources import kind_of, list_samples
 from torch_dts.convert._target import refuse_source, resolve_target
 from torch_dts.convert._write_file import FileFacts, is_val_split, write_file

@@ -8,7 +8,7 @@ import os
 from typing import Any
 
 from torch_dts._paths import display
-from torch_dts.convert._report import num_of
+from torch_dts._words import num_of
 
 LAYOUT = "expected one folder per class: {root}/<class>/<image>.jpg"
 SPLIT_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "testing"})

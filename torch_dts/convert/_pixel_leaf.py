@@ -17,8 +17,9 @@ from torchvision.datasets import CIFAR10, CIFAR100, MNIST
 
 from torch_dts import _native
 from torch_dts._progress import Progress
+from torch_dts._words import num_of
 from torch_dts.convert._items import class_number, describe
-from torch_dts.convert._report import BadSample, BadSamplesError, num_of
+from torch_dts.convert._report import BadSample, BadSamplesError
 from torch_dts.convert._samples import OUR_TROUBLE
 from torch_dts.file import DTSFile
 

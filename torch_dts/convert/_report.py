@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch_dts._paths import display
+from torch_dts._words import num_of
 
 MAX_LISTED = 20
 
@@ -135,8 +136,3 @@ def list_bad(bad: Sequence[BadSample], indent: str = "  ") -> list[str]:
     if len(bad) > MAX_LISTED:
         lines.append(f"{indent}... and {len(bad) - MAX_LISTED:,} more")
     return lines
-
-
-def num_of(count: int, one: str, many: str | None = None) -> str:
-    """'1 sample', '1,200 samples'."""
-    return f"{count:,} {one if count == 1 else many or one + 's'}"

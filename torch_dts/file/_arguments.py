@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of callers, checked, and the words for numbers of things."""
+"""Arguments of callers, checked."""
 
 from __future__ import annotations
 
@@ -40,8 +40,3 @@ def check_callable(name: str, value: Any) -> Any:
     if value is not None and not callable(value):
         raise TypeError(f"{name} is {value!r}, expected a callable or None")
     return value
-
-
-def num_of(count: int, one: str, many: str | None = None) -> str:
-    """'1 sample', '1200 samples'; `many` where the plural is not `one` and s."""
-    return f"{count} {one if count == 1 else many or one + 's'}"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from torch_dts._paths import display
-from torch_dts.file._arguments import num_of
+from torch_dts._words import num_of
 from torch_dts.file._names import check_position
 
 if TYPE_CHECKING:

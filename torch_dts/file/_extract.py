@@ -18,7 +18,8 @@ from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts._raw import as_image_file
-from torch_dts.file._arguments import check_bool, num_of
+from torch_dts._words import num_of
+from torch_dts.file._arguments import check_bool
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
 from torch_dts.file._given_path import expand_home

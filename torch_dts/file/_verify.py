@@ -18,7 +18,7 @@ from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
-from torch_dts.file._arguments import num_of
+from torch_dts._words import num_of
 from torch_dts.file._contents import byte_view
 from torch_dts.file._file import DTSFile
 from torch_dts.file._padding import HEADER_BYTES, find_padding_faults

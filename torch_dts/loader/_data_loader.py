@@ -72,7 +72,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         memory_format: torch.channels_last or torch.contiguous_format (None).
         return_index: Each batch has the samples' indices in the dataset as a third element.
         on_error: What a sample that can't be read or decoded is: "raise" (an error that
-            names it) or "replace" (zeros, label kept, counted, warned of once).
+            names it) or "replace" (zeros, label kept, counted, warned of once). Where the dataset
+            is read in Python, its image is black before the transform.
         verify: "blocks": the CRC-32 of blocks read whole; "file": of the whole files, before
             the first batch; False: bounds only.
         num_replicas, rank: Deliver only this rank's part. Short ranks repeat a sample, so
@@ -259,8 +260,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.transform = transform
 
     def stats(self) -> LoaderStats:
-        """Counts and times since the loader was made; without those of worker processes."""
-        return self._run.stats()
+        """Counts and times since the loader was made; of worker processes `num_replaced` only."""
+        return self._run.stats() + self._python_run.stats()
 
     def close(self) -> None:
         """Ends all threads and lets go of the memory; a live iterator then raises RuntimeError.

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch.utils.data import ConcatDataset, Subset
@@ -52,24 +52,33 @@ def check_files(dataset: Any) -> None:
         check_whole_file(file.handle, file.header, file.path)
 
 
+def with_leaves(dataset: Any, change: Callable[[Any], None]) -> Any:
+    """A shallow copy of a dataset, and of those around and inside it; `change` gets the innermost copies."""
+    changed: Any = copy.copy(dataset)
+    if isinstance(dataset, ConcatDataset):
+        changed.datasets = [with_leaves(inner, change) for inner in dataset.datasets]
+    elif isinstance(dataset, Subset):
+        changed.dataset = with_leaves(dataset.dataset, change)
+    else:
+        change(changed)
+    return changed
+
+
 def with_transform(dataset: Any, transform: Any) -> Any:
-    """A shallow copy of a dataset, and of those around and inside it, with another transform.
+    """A copy as of `with_leaves` with another transform.
 
     Raises:
         ValueError: A dataset has no attribute ``transform``.
     """
-    changed: Any = copy.copy(dataset)
-    if isinstance(dataset, ConcatDataset):
-        changed.datasets = [with_transform(inner, transform) for inner in dataset.datasets]
-    elif isinstance(dataset, Subset):
-        changed.dataset = with_transform(dataset.dataset, transform)
-    elif not hasattr(dataset, "transform"):
-        raise ValueError(
-            f"transform can't be given for a {type(dataset).__name__}, which has no attribute 'transform': "
-            "give it to the dataset"
-        )
-    else:
-        changed.transform = transform
-        if hasattr(dataset, "transforms"):  # torchvision keeps the pair too
-            changed.transforms = StandardTransform(transform, getattr(dataset, "target_transform", None))
-    return changed
+
+    def change(leaf: Any) -> None:
+        if not hasattr(leaf, "transform"):
+            raise ValueError(
+                f"transform can't be given for a {type(leaf).__name__}, which has no attribute 'transform': "
+                "give it to the dataset"
+            )
+        leaf.transform = transform
+        if hasattr(leaf, "transforms"):  # torchvision keeps the pair too
+            leaf.transforms = StandardTransform(transform, getattr(leaf, "target_transform", None))
+
+    return with_leaves(dataset, change)

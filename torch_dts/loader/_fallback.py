@@ -15,12 +15,12 @@ from typing import Any
 import torch.utils.data
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
+from torch_dts._seeding import States, generator_states, restore_generators, seed_generators
 from torch_dts.datasets import DTSDataset
 from torch_dts.datasets._pixels import read_samples
 from torch_dts.loader._fallback_keys import Seeded, SeededSampler
 from torch_dts.loader._recognise import is_plain_subset
 from torch_dts.loader._recognise_own import changed_behaviour
-from torch_dts.loader._seeding import States, generator_states, restore_generators, seed_generators
 
 _OWN_ITEMS: dict[str, type | None] = {
     "file": None,

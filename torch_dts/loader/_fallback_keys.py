@@ -17,9 +17,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset
 
+from torch_dts._seeding import sample_seeds
 from torch_dts.loader._recognise import is_plain_concat, is_plain_subset
 from torch_dts.loader._recognise_labels import NotReadable, int_tensor
-from torch_dts.loader._seeding import sample_seeds
 
 _MOST_COUNTED = 1 << 26  # larger indices are counted in a dict
 

@@ -18,9 +18,9 @@ from PIL import Image
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._seeding import kept_generators, sample_seeds, seed_generators
 from torch_dts.datasets._decode import extend_message
 from torch_dts.loader._foreign_pool import Done, Pixels, ProcessPool, Task
-from torch_dts.loader._seeding import kept_generators, sample_seeds, seed_generators
 
 _OK = _native.DECODE_STATUS.index("ok")
 _MODES = {1: "L", 3: "RGB"}

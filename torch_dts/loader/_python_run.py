@@ -13,12 +13,15 @@ from torch.utils.data import IterableDataset
 
 from torch_dts.loader._epoch import begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
+from torch_dts.loader._replacing import can_replace, new_counts, with_replacing
+from torch_dts.loader._stats import LoaderStats
 
 if TYPE_CHECKING:
     from torch_dts.loader._data_loader import DataLoader
 
 _NO_REPLACING = (
-    "on_error='replace' has no effect where a DataLoader works as torch's own, in Python: a bad sample raises"
+    "on_error='replace' has no effect on a dataset that is read in Python and has no loader= of "
+    "torchvision's or torch_dts's own: a bad sample raises"
 )
 
 
@@ -30,12 +33,14 @@ class PythonRun:
         self._batches = _EpochBatches()
         self._made_for: tuple[Any, ...] = ()
         self._reason: str | None = None
+        self._counts: list[Tensor] = []  # of replaced images
 
     def begin(self, loader: DataLoader, reason: str) -> Iterator[Any]:
         """Begins an epoch; warns the first time, with the reason."""
         made_for = (reason, loader.transform, loader.num_workers, loader.collate_fn, loader.dtype)
-        # A dataset with another transform is a copy, and would not see later changes.
-        is_kept = self._made_for == made_for and (loader.transform is None or loader.persistent_workers)
+        # A dataset with another transform or loader is a copy, and would not see later changes.
+        is_copy = loader.transform is not None or loader.on_error == "replace"
+        is_kept = self._made_for == made_for and (loader.persistent_workers or not is_copy)
         if self._fallback is None or not is_kept:
             self._fallback = self._make(loader, reason)
             self._made_for = made_for
@@ -45,24 +50,37 @@ class PythonRun:
             self._fallback.begin(epoch.seed, epoch.epoch)
         return iter(self._fallback)
 
+    def stats(self) -> LoaderStats:
+        """Replaced images of all epochs."""
+        return LoaderStats(num_replaced=sum(int(counts.sum()) for counts in self._counts))
+
     def close(self) -> None:
         """Lets go of the worker processes."""
         self._fallback = None
 
     def _make(self, loader: DataLoader, reason: str) -> FallbackLoader:
+        dataset = loader.effective_dataset()
+        replaces = loader.on_error == "replace" and can_replace(dataset)
+        if replaces:
+            dataset = with_replacing(dataset, self._counts_for(loader.num_workers))
         with warnings.catch_warnings():
             if reason == self._reason:  # it was said before
                 warnings.simplefilter("ignore")
-            elif loader.on_error == "replace":
+            elif loader.on_error == "replace" and not replaces:
                 warnings.warn(_NO_REPLACING, stacklevel=5)
             self._reason = reason
             return fallback_loader(
                 _View(loader, self._batches),  # type: ignore[arg-type]  # only attributes are read
                 reason,
-                dataset=loader.effective_dataset(),
+                dataset=dataset,
                 with_index=loader.return_index,
                 stacklevel=6,
             )
+
+    def _counts_for(self, num_workers: int) -> Tensor:
+        if not self._counts or len(self._counts[-1]) != num_workers + 1:
+            self._counts.append(new_counts(num_workers))
+        return self._counts[-1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {}

@@ -177,11 +177,23 @@ def _is_own_loader(loader: Any, file: DTSFile) -> bool:
 
 
 def _read_pixel_file(dataset: Any, state: dict[str, Any], file: DTSFile, is_iterable: bool) -> Leaf:
-    pixels, labels = file.pixels, file.labels
-    height, width, channels = pixels.shape[1:]
+    kind = DTSIterableDataset if is_iterable else DTSDataset
+    return _pixel_leaf(file.pixels, file.labels, state, file.describe_sample, _watch(dataset, kind))
+
+
+def _pixel_leaf(
+    pixels: Tensor,
+    labels: Tensor,
+    state: dict[str, Any],
+    describe: Callable[[int], str],
+    is_current: Callable[[], bool],
+) -> Leaf:
+    """A Leaf over uint8 ``[n, H, W]`` or ``[n, H, W, C]``."""
+    height, width = pixels.shape[1:3]
+    channels = pixels.shape[3] if pixels.dim() == 4 else 1
     header = f"P{6 if channels == 3 else 5} {width} {height} 255\n".encode()
     return Leaf(
-        num_samples=len(file),
+        num_samples=pixels.shape[0],
         samples=None,
         labels=labels,
         transform=state["transform"],
@@ -191,9 +203,9 @@ def _read_pixel_file(dataset: Any, state: dict[str, Any], file: DTSFile, is_iter
         file=None,
         open_source=lambda keep: _native.source_pixels(pixels, labels),
         num_bytes=lambda: 0,
-        describe=file.describe_sample,
+        describe=describe,
         read_bytes=lambda sample: header + pixels[sample].numpy().tobytes(),
-        is_current=_watch(dataset, DTSIterableDataset if is_iterable else DTSDataset),
+        is_current=is_current,
     )
 
 
@@ -268,7 +280,6 @@ def _estimate_bytes(paths: list[str], num_asked: int = 1000) -> int:
 def _read_pixels(dataset: Any, state: dict[str, Any], is_gray: bool) -> Leaf:
     pixels = _gray_tensor(state) if is_gray else _color_tensor(state)
     height, width = pixels.shape[1:3]
-    channels = 3 if pixels.dim() == 4 else 1
     if pixels.shape[0] and not height * width:
         raise NotReadable(f"its images have {height} x {width} pixels")
     read = int_tensor if is_gray else _cifar_labels(state["target_transform"])
@@ -276,22 +287,8 @@ def _read_pixels(dataset: Any, state: dict[str, Any], is_gray: bool) -> Leaf:
     if labels.numel() != pixels.shape[0]:
         raise NotReadable(f"it has {pixels.shape[0]} images and {labels.numel()} targets")
     name = type(dataset).__qualname__
-    header = f"P{6 if channels == 3 else 5} {width} {height} 255\n".encode()
-    return Leaf(
-        num_samples=pixels.shape[0],
-        samples=None,
-        labels=labels,
-        transform=state["transform"],
-        target_transform=state["target_transform"],
-        channels=channels,
-        size=(height, width),
-        file=None,
-        open_source=lambda keep: _native.source_pixels(pixels, labels),
-        num_bytes=lambda: 0,
-        describe=lambda sample: f"sample {sample} of {name}",
-        read_bytes=lambda sample: header + pixels[sample].numpy().tobytes(),
-        is_current=_watch(dataset, MNIST if is_gray else CIFAR10, ("targets",)),
-    )
+    is_current = _watch(dataset, MNIST if is_gray else CIFAR10, ("targets",))
+    return _pixel_leaf(pixels, labels, state, lambda sample: f"sample {sample} of {name}", is_current)
 
 
 def _cifar_labels(target_transform: Any) -> Callable[[Any, str], Tensor]:

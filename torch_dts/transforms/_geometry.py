@@ -99,10 +99,13 @@ def read_random_crop(parameters: Parameters, state: State, version: int) -> str:
     if version == 2 and if_needed and any(padding) and (mode >= 2 or min(padding) < 0):
         # v2 adds up the two borders, v1 and native code put one around the other.
         raise Refusal("padding with pad_if_needed is not run natively with mirrors or negative numbers")
-    if state.size is not None and not if_needed:
-        padded = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
-        if padded[0] < height or padded[1] < width:
-            raise Refusal(f"the crop is larger than the image of {padded[0]} x {padded[1]} pixels")
+    _check_mirrors(state, state.size, padding, mode)
+    padded = _padded_size(state.size, padding)
+    if padded is not None and not if_needed and (padded[0] < height or padded[1] < width):
+        raise Refusal(f"the crop is larger than the image of {padded[0]} x {padded[1]} pixels")
+    if if_needed:
+        more = (1, 1) if padded is None else (max(height - padded[0], 0), max(width - padded[1], 0))
+        _check_mirrors(state, padded, (more[1], more[0]) * 2, mode)
     state.steps.append(steps.RandomCrop(op, height, width, padding, fill, mode, if_needed))
     state.size = height, width
     return ""
@@ -112,10 +115,10 @@ def read_pad(parameters: Parameters, state: State, version: int) -> str:
     state.need_bytes()
     padding = values.padding(get(parameters, "padding"))
     fill, mode = _border(parameters, state, version, padding)
-    if state.size is not None:
-        state.size = state.size[0] + padding[1] + padding[3], state.size[1] + padding[0] + padding[2]
-        if min(state.size) < 1:
-            raise Refusal(f"it gives images of {state.size[0]} x {state.size[1]} pixels")
+    _check_mirrors(state, state.size, padding, mode)
+    state.size = _padded_size(state.size, padding)
+    if state.size is not None and min(state.size) < 1:
+        raise Refusal(f"it gives images of {state.size[0]} x {state.size[1]} pixels")
     state.steps.append(steps.Pad(padding, fill, mode))
     return ""
 
@@ -214,6 +217,24 @@ def _border(
         if any(byte != int(byte) for byte in numbers):
             raise Refusal(f"fill={fill} of a uint8 tensor is not a whole number")
     return (values.fill_bytes(fill, state.channels) if mode == 0 else ()), mode
+
+
+def _padded_size(size: tuple[int, int] | None, padding: tuple[int, ...]) -> tuple[int, int] | None:
+    """(height, width) with a border; None: not known."""
+    return None if size is None else (size[0] + padding[1] + padding[3], size[1] + padding[0] + padding[2])
+
+
+def _check_mirrors(state: State, size: tuple[int, int] | None, padding: tuple[int, ...], mode: int) -> None:
+    """Refuses mirrored borders wider than the image, which torchvision gives PIL images but not tensors."""
+    if not state.is_tensor or mode < 2 or not any(padding):
+        return
+    if size is None:
+        raise Refusal(
+            "mirrored borders of tensors need images of one known size; put it before ToTensor() or ToImage()"
+        )
+    height, width = (side - 1 if values.PAD_MODES[mode] == "reflect" else side for side in size)
+    if max(padding[0], padding[2]) > width or max(padding[1], padding[3]) > height:
+        raise Refusal(f"torchvision refuses this border of a tensor of {size[0]} x {size[1]} pixels")
 
 
 def _fill(parameters: Parameters, state: State, version: int) -> Any:

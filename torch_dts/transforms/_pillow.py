@@ -8,15 +8,11 @@ import io
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import default_collate
 
-from torch_dts import _native
-from torch_dts.transforms._seeds import seeded_generators
-
-_NEVER_BEFORE = torch.empty(0, dtype=torch.int64)  # no index came earlier in the epoch
+from torch_dts._seeding import kept_generators, sample_seeds, seed_generators
 
 
 def open_rgb(position: int, sample: memoryview) -> Image.Image:
@@ -41,8 +37,8 @@ def transform_one(
     transform: Any, image: Image.Image, position: int, index: int, seed: int, epoch: int
 ) -> Tensor:
     """What the transform itself makes of an image, or its error, with the sample's position."""
-    with seeded_generators() as seed_all, naming(position):
-        seed_all(int(_native.choose_seed(torch.tensor([index]), _NEVER_BEFORE, seed, epoch)[0]))
+    with kept_generators(), naming(position):
+        seed_generators(sample_seeds([index], [], seed, epoch)[0])
         result = transform(image)
     if not isinstance(result, Tensor):
         raise TypeError(
@@ -55,13 +51,13 @@ def run_in_python(
     transform: Any, samples: list[memoryview], seed: int, epoch: int, indices: Tensor
 ) -> Tensor:
     """The transform as it is, image by image, each from its own seed (op 32767 of docs/format.md)."""
-    seeds = _native.choose_seed(indices, _NEVER_BEFORE, seed, epoch).tolist()
+    seeds = sample_seeds(indices.numpy(), [], seed, epoch)
     results = []
-    with seeded_generators() as seed_all:
+    with kept_generators():
         for position, sample in enumerate(samples):
             image = open_rgb(position, sample)
             with naming(position):
-                seed_all(seeds[position])
+                seed_generators(seeds[position])
                 results.append(image if transform is None else transform(image))
     if not isinstance(results[0], Tensor):
         raise TypeError(

@@ -8,23 +8,10 @@
 #include "jpeg/encoder.h"
 #include "support.h"
 
+namespace dts::testing {
 namespace {
 
-using dts::Box;
-using dts::ConstImageView;
-using dts::DecodeStatus;
-using dts::JpegDecoder;
-using dts::testing::Bytes;
-using dts::testing::count_wrong;
-using dts::testing::decode_whole;
-using dts::testing::encode;
-using dts::testing::every_kind;
-using dts::testing::Kind;
-using dts::testing::odd_image;
-using dts::testing::odd_images;
-using dts::testing::thrown;
-
-Box whole_of(const dts::JpegFrame& frame) { return {0, 0, frame.height, frame.width}; }
+Box whole_of(const JpegFrame& frame) { return {0, 0, frame.height, frame.width}; }
 
 const Bytes& small_picture() {
   static const Bytes data = encode({}, 40, 30);
@@ -248,12 +235,13 @@ TEST_CASE("boxes outside of the picture and decoding without one are refused") {
   for (const Box& box : {Box{0, 0, 0, 1}, Box{0, 0, 1, 0}, Box{-1, 0, 1, 1}, Box{0, -1, 1, 1},
                          Box{30, 0, 1, 1}, Box{0, 40, 1, 1}, Box{0, 0, 31, 1}, Box{0, 0, 1, 41},
                          Box{29, 0, 2, 1}, Box{kHuge, kHuge, kHuge, kHuge}}) {
-    thrown<dts::InvalidArgument>([&] { decoder.decode(box, false, &view); });
+    thrown<InvalidArgument>([&] { decoder.decode(box, false, &view); });
   }
-  const auto error =
-      thrown<dts::InvalidArgument>([&] { decoder.decode({29, 4, 2, 3}, false, &view); });
+  const auto error = thrown<InvalidArgument>([&] { decoder.decode({29, 4, 2, 3}, false, &view); });
   CHECK(std::string(error.what()) ==
         "the box of 3 x 2 pixels at column 4, row 29 is not inside of the image of 40 x 30");
   REQUIRE(decoder.open({}) == DecodeStatus::kNotJpeg);
   CHECK(decoder.decode({0, 0, 1, 1}, false, &view) == DecodeStatus::kNotJpeg);
 }
+
+}  // namespace dts::testing

@@ -11,17 +11,8 @@
 #include "jpeg/encoder.h"
 #include "jpeg/probe.h"
 
+namespace dts::testing {
 namespace {
-
-using dts::Box;
-using dts::ConstImageView;
-using dts::DecodeStatus;
-using dts::JpegDecoder;
-using dts::testing::Bytes;
-using dts::testing::encode;
-using dts::testing::Kind;
-using dts::testing::next_random;
-using dts::testing::odd_images;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kIsSanitized = true;
@@ -36,7 +27,7 @@ Bytes prefix(const Bytes& data, std::size_t size) {
 
 // One picture for each path through libjpeg.
 std::vector<Bytes> pictures() {
-  const dts::testing::Sampling half = {{2, 2}, {1, 1}, {1, 1}};
+  const Sampling half = {{2, 2}, {1, 1}, {1, 1}};
   std::vector<Bytes> list;
   list.push_back(encode({.name = "420", .sampling = half}, 97, 83));
   list.push_back(encode({.name = "restarts", .sampling = half, .restart_interval = 2}, 97, 83));
@@ -69,7 +60,7 @@ DecodeStatus check_any(JpegDecoder& decoder, const Bytes& data, std::uint64_t& s
   const DecodeStatus opened = decoder.open(data);
   CHECK((opened == DecodeStatus::kOk) == decoder.error().empty());
   if (opened != DecodeStatus::kOk) return opened;
-  CHECK(dts::is_complete_jpeg(data));
+  CHECK(is_complete_jpeg(data));
   const std::int64_t width = decoder.frame().width, height = decoder.frame().height;
   if (width * height > 1 << 20) return opened;  // the caller's limit, as Pillow's
   DecodeStatus whole_status, status;
@@ -218,3 +209,5 @@ TEST_CASE("memory for a large picture is given back when asked") {
   REQUIRE(decoder.decode({0, 0, 10, 10}, false, &view) == DecodeStatus::kOk);
   CHECK(decoder.held_bytes() < 10000);
 }
+
+}  // namespace dts::testing

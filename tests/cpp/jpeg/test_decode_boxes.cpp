@@ -5,19 +5,8 @@
 #include "jpeg/decode.h"
 #include "jpeg/encoder.h"
 
+namespace dts::testing {
 namespace {
-
-using dts::Box;
-using dts::ConstImageView;
-using dts::DecodeStatus;
-using dts::JpegDecoder;
-using dts::testing::Bytes;
-using dts::testing::count_wrong;
-using dts::testing::decode_whole;
-using dts::testing::encode;
-using dts::testing::every_kind;
-using dts::testing::Kind;
-using dts::testing::next_random;
 
 class BoxMaker {
  public:
@@ -148,3 +137,5 @@ TEST_CASE("one row, one column, one pixel") {
     check_boxes(decoder, kind, 5, 200, 8);
   }
 }
+
+}  // namespace dts::testing

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from torch_dts import _native
-from torch_dts.loader._seeding_numpy import numpy_state, restore_numpy, seed_numpy
+from torch_dts._seeding_numpy import numpy_state, restore_numpy, seed_numpy
 
 # docs/format.md section 5
 _INDEX_MASK = (1 << 40) - 1

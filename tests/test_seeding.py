@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from torch_dts import _native
-from torch_dts.loader._seeding import kept_generators, sample_seeds, seed_generators
+from torch_dts._seeding import kept_generators, sample_seeds, seed_generators
 
 
 def draws() -> tuple[list[float], list[float], list[float]]:
@@ -37,6 +37,16 @@ def test_equal_seeds_give_equal_draws() -> None:
     assert draws() == first
     seed_generators(0x1234567812345678)
     assert all(a != b for a, b in zip(draws(), first, strict=True))
+
+
+def test_each_generator_has_its_seed() -> None:
+    """numpy takes the upper bits: from the same 32 bits it would draw torch's numbers."""
+    number = (7 << 32) + 12345
+    seed_generators(number)
+    torch_generator = torch.Generator().manual_seed(number)
+    plain, numpy_plain = random.Random(number), np.random.RandomState(7)
+    expected = torch.rand(4, generator=torch_generator).tolist(), [plain.random() for _ in range(4)]
+    assert draws() == (*expected, numpy_plain.rand(4).tolist())
 
 
 def test_torch_and_numpy_draw_different_numbers() -> None:
