@@ -170,6 +170,19 @@ TEST_CASE("the order of the resampler's passes is the plan's") {
   CHECK(results[0] != results[1]);
 }
 
+TEST_CASE("gray pixels are repeated where the plan takes colours") {
+  const Picture gray = dts::testing::pattern_picture(8, 9, 1);
+  std::vector<std::uint8_t> expected;
+  for (std::int64_t y = 0; y < 8; ++y) {
+    for (std::int64_t x = 0; x < 9; ++x) expected.insert(expected.end(), 3, *gray.at(y, x));
+  }
+  const std::string output = "output height=8 width=9 channels=3 dtype=0 layout=1 scale=0\n";
+  SampleRunner runner(plan_of(kColour + output));
+  std::vector<std::uint8_t> out(8 * 9 * 3);
+  REQUIRE(runner.run(gray.view(), {}, out.data()) == DecodeStatus::kOk);
+  CHECK(out == expected);
+}
+
 TEST_CASE("what a plan can't do to an image is said") {
   const auto refused = [](const std::string& steps, const Picture& picture) {
     const std::string output = "output height=8 width=9 channels=3 dtype=0 layout=0 scale=0\n";
@@ -183,8 +196,8 @@ TEST_CASE("what a plan can't do to an image is said") {
         "the transform gives an image of 10 x 8 pixels, expected 9 x 8 like the others");
   CHECK(refused("random_crop op=0 height=9 width=9\n", picture) ==
         "a crop of 9 x 9 is larger than the image of 9 x 8 pixels");
-  CHECK(refused("", dts::testing::pattern_picture(8, 9, 1)) ==
-        "the image has 1 channels, expected 3");
+  CHECK(refused("", dts::testing::pattern_picture(8, 9, 4)) ==
+        "the image has 4 channels, expected 3");
   CHECK_FALSE(refused("gaussian_blur op=0 kernel=23,23 sigma=1,1\n", picture).empty());
 }
 
