@@ -51,6 +51,8 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
         1,
         0,
     ),
+    "export_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 3, 0, 2),
+    "transcode_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 0, False),
     "choose_seed": (torch.tensor([0, 1]), torch.tensor([0, 0]), 3, 1, 0),
 }
 

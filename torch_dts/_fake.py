@@ -93,6 +93,25 @@ def _choose_seed(indices: Tensor, occurrences: Tensor, seed: int, epoch: int, vi
     return _int64(indices.shape[0])
 
 
+def _encoded_results(count: int | SymInt, num_facts: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    total = torch.library.get_ctx().new_dynamic_size()
+    return torch.empty(total, dtype=torch.uint8), _int64(count), _int64(count), _int64(count, num_facts)
+
+
+def _transcode_jpegs(
+    arena: Tensor, offsets: Tensor, sizes: Tensor, restart_interval: int, keep_metadata: bool
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return _encoded_results(offsets.shape[0], 3)
+
+
+def _export_jpegs(
+    arena: Tensor, offsets: Tensor, sizes: Tensor, level: int, restart_interval: int, pass_order: int
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    return _encoded_results(offsets.shape[0], 3)
+
+
+torch.library.register_fake("torch_dts::export_jpegs", _export_jpegs)
+torch.library.register_fake("torch_dts::transcode_jpegs", _transcode_jpegs)
 torch.library.register_fake("torch_dts::run_plan", _run_plan)
 torch.library.register_fake("torch_dts::choose_seed", _choose_seed)
 torch.library.register_fake("torch_dts::block_order", _block_order)

@@ -6,7 +6,7 @@ GIL. The one place where the core's errors become Python's: IoError -> OSError w
 file name, CorruptFile -> CorruptFileError.
 """
 
-from torch_dts._native import _file, _image, _loader, _order, _pixel, _plan, _source, _write
+from torch_dts._native import _file, _image, _loader, _order, _pixel, _plan, _source, _transcode, _write
 from torch_dts._native._call import translate_error
 from torch_dts._native._file import (
     check_blocks,
@@ -79,6 +79,13 @@ from torch_dts._native._source import (
     source_read,
     source_samples,
 )
+from torch_dts._native._transcode import (
+    AUTO_RESTART_INTERVAL,
+    NO_RESTART_MARKERS,
+    TRANSCODE_STATUS,
+    export_jpegs,
+    transcode_jpegs,
+)
 from torch_dts._native._write import (
     finish_block,
     read_files_into,
@@ -92,7 +99,7 @@ from torch_dts._native._write import (
 # Every op is in exactly one of the two (a test checks it). Tensor ops are pure functions
 # with a fake kernel, usable under torch.compile; the others hold handles, touch files or
 # shared memory, or return Python numbers, and are not to be traced.
-TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS)
+TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS, *_transcode.TENSOR_OPS)
 STATEFUL_OPS = (
     *_file.STATEFUL_OPS,
     *_order.STATEFUL_OPS,
@@ -104,10 +111,13 @@ STATEFUL_OPS = (
 )
 
 __all__ = [
+    "AUTO_RESTART_INTERVAL",
     "DECODE_STATUS",
     "EPOCH_BOARD_WORDS",
+    "NO_RESTART_MARKERS",
     "STATEFUL_OPS",
     "TENSOR_OPS",
+    "TRANSCODE_STATUS",
     "LoaderStats",
     "SourceInfo",
     "block_order",
@@ -119,6 +129,7 @@ __all__ = [
     "crc32",
     "crc32_backend",
     "decode_crop_resize",
+    "export_jpegs",
     "file_block_table",
     "file_check_unchanged",
     "file_close",
@@ -168,6 +179,7 @@ __all__ = [
     "source_pixels",
     "source_read",
     "source_samples",
+    "transcode_jpegs",
     "translate_error",
     "writer_abort",
     "writer_add_section",

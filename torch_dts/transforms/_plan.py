@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
-import PIL
 import torch
 from PIL import Image
 
+from torch_dts._pillow import resize_pass_order
 from torch_dts.transforms._steps import RandomErasing, Step, encode_line
 
 # Their places are the numbers of csrc/core/image/fused_normalize.h, PixelType.
@@ -78,7 +77,7 @@ class Plan:
                 "source",
                 channels=self.source_channels,
                 max_pixels=_max_pixels(),
-                pass_order=_pass_order(),
+                pass_order=resize_pass_order(),
             ),
             *(step.encode() for step in self.steps),
             encode_line(
@@ -102,10 +101,3 @@ def _max_pixels() -> int:
     """Above this Pillow warns or, above twice this, refuses; 0: never."""
     limit = Image.MAX_IMAGE_PIXELS
     return 0 if limit is None else max(1, int(limit))
-
-
-def _pass_order() -> int:
-    """Which of its two passes Pillow's resize does first differs between its versions."""
-    found = re.match(r"(\d+)\.(\d+)", PIL.__version__)
-    version = (int(found[1]), int(found[2])) if found else (13, 0)
-    return 0 if version < (12, 2) else 1 if version < (13, 0) else 2

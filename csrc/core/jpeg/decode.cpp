@@ -23,7 +23,6 @@ constexpr std::int64_t kMargin = 16;
 constexpr std::int64_t kMinCropWidth = 32;
 constexpr int kRowsPerCall = 8;
 constexpr std::int64_t kCmykChannels = 4;
-constexpr int kSmoothedCoefficients = 9;  // of a block, in zigzag order, behind the first
 
 // Baseline, extended and progressive, with Huffman or arithmetic coding.
 bool is_supported_process(std::uint8_t sof) {
@@ -82,19 +81,6 @@ void read_rows(jpeg_decompress_struct& codec, std::uint8_t* first, std::int64_t 
     for (int i = 0; i < wanted; ++i) pointers[i] = first + (y + i) * stride;
     y += jpeg_read_scanlines(&codec, pointers, static_cast<JDIMENSION>(wanted));
   }
-}
-
-// Are the low frequencies of a progressive picture not known to the last bit? Then
-// libjpeg estimates them from the blocks around, in each version in its own way: only
-// Pillow's own library gives Pillow's pixels. After the start.
-bool smooths_blocks(const jpeg_decompress_struct& codec) {
-  if (!codec.progressive_mode || codec.coef_bits == nullptr) return false;
-  for (int c = 0; c < codec.num_components; ++c) {
-    for (int k = 1; k <= kSmoothedCoefficients; ++k) {
-      if (codec.coef_bits[c][k] != 0) return true;
-    }
-  }
-  return false;
 }
 
 // The columns libjpeg is asked for.

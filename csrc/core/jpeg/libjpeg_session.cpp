@@ -9,6 +9,8 @@ namespace {
 // Handed out when a picture asks for more than there is, as libjpeg's own sources do.
 constexpr JOCTET kEndOfImage[] = {0xFF, JPEG_EOI};
 
+constexpr int kSmoothedCoefficients = 9;  // of a block, in zigzag order, behind the first
+
 }  // namespace
 
 LibjpegSession::LibjpegSession() : codec_{}, errors_{}, source_{}, exit_point_{}, message_{} {
@@ -83,6 +85,16 @@ void LibjpegSession::skip_bytes(j_decompress_ptr codec, long num_bytes) {
   }
   source.next_input_byte += wanted;
   source.bytes_in_buffer -= wanted;
+}
+
+bool smooths_blocks(const jpeg_decompress_struct& codec) {
+  if (!codec.progressive_mode || codec.coef_bits == nullptr) return false;
+  for (int c = 0; c < codec.num_components; ++c) {
+    for (int k = 1; k <= kSmoothedCoefficients; ++k) {
+      if (codec.coef_bits[c][k] != 0) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace dts

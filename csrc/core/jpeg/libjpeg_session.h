@@ -69,4 +69,10 @@ class LibjpegSession {
   bool passed_end_ = false;
 };
 
+// Are the low frequencies of a progressive picture not known to the last bit? Then
+// libjpeg estimates them from the blocks around, in each version in its own way: only
+// Pillow's own library gives Pillow's pixels. After jpeg_start_decompress() or
+// jpeg_read_coefficients().
+bool smooths_blocks(const jpeg_decompress_struct& codec);
+
 }  // namespace dts
