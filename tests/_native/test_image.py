@@ -94,6 +94,26 @@ def test_crop_and_resize_are_pillows(interpolation: str, mode: str) -> None:
         np.testing.assert_array_equal(images[0].numpy(), expected)
 
 
+@pytest.mark.parametrize("how", [{"restart_marker_blocks": 2}, {"restart_marker_rows": 1}])
+@pytest.mark.parametrize(("mode", "subsampling"), [("RGB", 0), ("RGB", 1), ("RGB", 2), ("L", 0), ("CMYK", 0)])
+def test_crops_of_files_with_restart_markers_are_pillows(
+    mode: str, subsampling: int, how: dict[str, int]
+) -> None:
+    generator = np.random.default_rng(subsampling + len(mode))
+    data = photo(generator, 256, 183, mode, quality=90, subsampling=subsampling, **how)
+    assert b"\xff\xd7" in data
+    with Image.open(io.BytesIO(data)) as opened:
+        image = np.asarray(opened.convert("RGB"))
+    for _ in range(30):
+        top, left = int(generator.integers(0, 183)), int(generator.integers(0, 256))
+        if generator.integers(0, 2) == 0:
+            top, left = top // 8 * 8, left // 16 * 16
+        height, width = int(generator.integers(1, 184 - top)), int(generator.integers(1, 257 - left))
+        images, status = decode([data], [[top, left, height, width, height, width, 0, 0]], height, width)
+        assert status.tolist() == [0]
+        np.testing.assert_array_equal(images[0].numpy(), image[top : top + height, left : left + width])
+
+
 def test_one_channel_of_gray() -> None:
     data = photo(np.random.default_rng(0), 31, 17, "L")
     images, status = decode([data], [[2, 3, 10, 20, 5, 7, 0, 0]], 5, 7, channels=1)

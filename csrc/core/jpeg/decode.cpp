@@ -5,10 +5,13 @@
 #include <new>
 
 #include "base/error.h"
+#include "image/scratch.h"
 #include "jpeg/cmyk.h"
 #include "jpeg/layout.h"
 #include "jpeg/libjpeg_session.h"
 #include "jpeg/probe.h"
+#include "jpeg/restart_scan.h"
+#include "jpeg/splice.h"
 
 // After jpeglib.h.
 #include <jerror.h>
@@ -18,7 +21,7 @@ namespace {
 
 // Columns decoded beyond the box on each side: the chroma upsampling of a pixel looks
 // one chroma sample further, and treats the first and last column its own way.
-constexpr std::int64_t kMargin = 16;
+constexpr std::int64_t kMargin = 2;
 // libjpeg upsamples very narrow pictures by another rule, and takes a narrow crop for one.
 constexpr std::int64_t kMinCropWidth = 32;
 constexpr int kRowsPerCall = 8;
@@ -49,28 +52,6 @@ std::string unsupported_feature(const JpegInfo& info) {
   }
   return "";
 }
-
-// Memory that grows to what was asked for and is then kept. Its content is lost on growth.
-class Scratch {
- public:
-  std::uint8_t* at_least(std::size_t size) {
-    if (size > capacity_) {
-      release();
-      bytes_ = std::make_unique_for_overwrite<std::uint8_t[]>(size);
-      capacity_ = size;
-    }
-    return bytes_.get();
-  }
-  void release() {
-    bytes_.reset();
-    capacity_ = 0;
-  }
-  std::size_t capacity() const { return capacity_; }
-
- private:
-  std::unique_ptr<std::uint8_t[]> bytes_;
-  std::size_t capacity_ = 0;
-};
 
 // Reads `num_rows` scanlines to memory `stride` bytes apart. C only: runs under guarded().
 void read_rows(jpeg_decompress_struct& codec, std::uint8_t* first, std::int64_t stride,
@@ -116,11 +97,14 @@ std::string describe(const Box& box, const JpegFrame& frame) {
 
 struct JpegDecoder::State {
   LibjpegSession session;
+  Splicer splicer;
   ConstByteSpan data;
   JpegFrame frame;
   std::string error;
   bool is_open = false;
   bool is_at_header = false;
+  Splicing splicing = Splicing::kWhenFaster;
+  bool was_spliced = false;
   Scratch pixels;
   Scratch cmyk_rows;
 
@@ -131,7 +115,9 @@ struct JpegDecoder::State {
   DecodeStatus give_up();
   DecodeStatus open(ConstByteSpan bytes);
   DecodeStatus check_layout();
+  void set_frame(std::int64_t width, std::int64_t height, int num_components);
   DecodeStatus decode(const Box& box, bool is_gray_out, ConstImageView* view);
+  DecodeStatus decode_from_header(const Box& box, bool is_gray_out, ConstImageView* view);
   bool start(bool is_gray_out);
   bool crop(const Box& box, Columns* columns);
   bool read_box(const Box& box, const Columns& columns, ConstImageView* view);
@@ -149,12 +135,29 @@ DecodeStatus JpegDecoder::State::give_up() {
   return DecodeStatus::kDamaged;
 }
 
+void JpegDecoder::State::set_frame(std::int64_t width, std::int64_t height, int num_components) {
+  frame.width = width;
+  frame.height = height;
+  frame.num_components = num_components;
+  frame.is_gray = num_components == 1;
+  frame.is_cmyk = num_components == kCmykChannels;
+  is_open = true;
+}
+
 DecodeStatus JpegDecoder::State::open(ConstByteSpan bytes) {
   error.clear();
   frame = {};
   data = bytes;
-  is_open = is_at_header = false;
+  is_open = is_at_header = was_spliced = false;
+  splicer.close();
   if (!is_jpeg_start(data)) return refuse(DecodeStatus::kNotJpeg, "the data is no JPEG");
+  // What can be spliced passes all checks below. libjpeg is asked when there is a box.
+  if (splicing != Splicing::kNever && splicer.open(data)) {
+    session.close();
+    const SpliceHeader& header = splicer.header();
+    set_frame(header.width, header.height, header.num_components);
+    return DecodeStatus::kOk;
+  }
   std::uint64_t needed_bytes = 0;
   const auto info = probe_jpeg(data, &needed_bytes);
   if (!info && needed_bytes > 0) {
@@ -170,12 +173,9 @@ DecodeStatus JpegDecoder::State::open(ConstByteSpan bytes) {
   }
   const DecodeStatus status = check_layout();
   if (status != DecodeStatus::kOk) return status;
-  frame.width = session.codec().image_width;
-  frame.height = session.codec().image_height;
-  frame.num_components = session.codec().num_components;
-  frame.is_gray = frame.num_components == 1;
-  frame.is_cmyk = frame.num_components == kCmykChannels;
-  is_open = is_at_header = true;
+  const jpeg_decompress_struct& codec = session.codec();
+  set_frame(codec.image_width, codec.image_height, codec.num_components);
+  is_at_header = true;
   return DecodeStatus::kOk;
 }
 
@@ -207,7 +207,7 @@ bool JpegDecoder::State::start(bool is_gray_out) {
 
 // Moves to the first row of the box; `columns` becomes what libjpeg will deliver.
 bool JpegDecoder::State::crop(const Box& box, Columns* columns) {
-  *columns = columns_around(box, frame.width);
+  *columns = columns_around(box, session.codec().output_width);
   return session.guarded([&box, columns](jpeg_decompress_struct& codec) {
     if (columns->width < codec.output_width) {
       jpeg_crop_scanline(&codec, &columns->left, &columns->width);
@@ -220,7 +220,7 @@ bool JpegDecoder::State::crop(const Box& box, Columns* columns) {
 bool JpegDecoder::State::read_box(const Box& box, const Columns& columns, ConstImageView* view) {
   const std::int64_t channels = session.codec().output_components;
   const std::int64_t stride = columns.width * channels;
-  std::uint8_t* out = pixels.at_least(static_cast<std::size_t>(box.height * stride));
+  std::uint8_t* out = pixels.get(static_cast<std::size_t>(box.height * stride));
   *view = {out + (box.left - columns.left) * channels, box.height, box.width, channels, stride};
   return session.guarded(
       [&](jpeg_decompress_struct& codec) { read_rows(codec, out, stride, box.height); });
@@ -231,8 +231,8 @@ bool JpegDecoder::State::read_cmyk_box(const Box& box, const Columns& columns,
   const std::int64_t stride = columns.width * kCmykChannels;
   const std::int64_t offset = (box.left - columns.left) * kCmykChannels;
   const std::int64_t out_stride = box.width * 3;
-  std::uint8_t* rows = cmyk_rows.at_least(static_cast<std::size_t>(kRowsPerCall * stride));
-  std::uint8_t* out = pixels.at_least(static_cast<std::size_t>(box.height * out_stride));
+  std::uint8_t* rows = cmyk_rows.get(static_cast<std::size_t>(kRowsPerCall * stride));
+  std::uint8_t* out = pixels.get(static_cast<std::size_t>(box.height * out_stride));
   *view = {out, box.height, box.width, 3, out_stride};
   return session.guarded([&](jpeg_decompress_struct& codec) {
     for (std::int64_t y = 0; y < box.height; y += kRowsPerCall) {
@@ -250,9 +250,21 @@ DecodeStatus JpegDecoder::State::decode(const Box& box, bool is_gray_out, ConstI
   if (!is_open) return refuse(DecodeStatus::kNotJpeg, "no image is open");
   if (!is_inside(box, frame)) throw InvalidArgument(describe(box, frame));
   error.clear();
+  was_spliced = false;
+  if (const auto part = splicer.cut(box, splicing == Splicing::kWhenPossible)) {
+    was_spliced = session.read_header(part->data) &&
+                  decode_from_header(part->box, is_gray_out, view) == DecodeStatus::kOk;
+    if (was_spliced) return DecodeStatus::kOk;
+    error.clear();  // the whole file gives it in its own words
+  }
   if (!is_at_header && !session.read_header(data)) return give_up();
   is_at_header = false;
+  return decode_from_header(box, is_gray_out, view);
+}
 
+// libjpeg has read the header of the picture that `box` lies in.
+DecodeStatus JpegDecoder::State::decode_from_header(const Box& box, bool is_gray_out,
+                                                    ConstImageView* view) {
   if (!start(is_gray_out)) return give_up();
   if (smooths_blocks(session.codec())) {
     session.close();
@@ -277,16 +289,20 @@ DecodeStatus JpegDecoder::decode(const Box& box, bool as_gray, ConstImageView* p
   return state_->decode(box, as_gray && state_->frame.is_gray, pixels);
 }
 
+bool JpegDecoder::was_spliced() const { return state_->was_spliced; }
+void JpegDecoder::set_splicing(Splicing when) { state_->splicing = when; }
+
 const std::string& JpegDecoder::error() const { return state_->error; }
 
 std::size_t JpegDecoder::held_bytes() const {
-  return state_->pixels.capacity() + state_->cmyk_rows.capacity();
+  return state_->pixels.bytes() + state_->cmyk_rows.bytes() + state_->splicer.held_bytes();
 }
 
 void JpegDecoder::shrink(std::size_t keep_bytes) {
   if (held_bytes() <= keep_bytes) return;
   state_->pixels.release();
   state_->cmyk_rows.release();
+  state_->splicer.release();
 }
 
 }  // namespace dts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decodes a box of a JPEG into RGB (or gray) with libjpeg-turbo, reading no more rows
-// and columns than the box needs: pixels equal a full decode (docs/architecture.md).
+// and columns than the box needs: pixels equal a full decode (docs/architecture.md). Of a
+// file with restart markers only the segments under the box are read (jpeg/splice.h).
 //
 // Input: the encoded bytes, which must stay until their last decode(). Output: rows in
 // memory the decoder owns, valid until its next call. One decoder per thread. Its memory
@@ -36,6 +37,9 @@ struct JpegFrame {
   bool is_cmyk = false;  // Pillow mode CMYK (inverted on reading, then converted to RGB)
 };
 
+// When restart segments are cut out instead of reading the file from its start.
+enum class Splicing { kNever, kWhenFaster, kWhenPossible };
+
 class JpegDecoder {
  public:
   JpegDecoder();
@@ -51,6 +55,11 @@ class JpegDecoder {
   // or one channel when `as_gray` and the image is gray. Equal, byte for byte, to
   // PIL.Image.open(...).convert("RGB").crop(box).
   DecodeStatus decode(const Box& box, bool as_gray, ConstImageView* pixels);
+
+  // Did the last decode() read only the restart segments under its box?
+  bool was_spliced() const;
+  // For tests and comparisons; pixels are the same. Takes effect at the next open().
+  void set_splicing(Splicing when);
 
   // What libjpeg said last ("" after kOk).
   const std::string& error() const;

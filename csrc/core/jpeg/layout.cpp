@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "jpeg/layout.h"
 
-#include <cstring>
-
 namespace dts {
 namespace {
 
@@ -31,21 +29,6 @@ bool is_plain_header(ConstByteSpan header) {
     at += 2 + length;
   }
   return at == size;
-}
-
-ScanEnd find_scan_end(ConstByteSpan coded) {
-  const std::byte* const end = coded.data() + coded.size();
-  const std::byte* at = coded.data();
-  while (at < end) {
-    at = static_cast<const std::byte*>(std::memchr(at, 0xFF, static_cast<std::size_t>(end - at)));
-    if (at == nullptr) return ScanEnd::kNone;
-    while (at < end && *at == std::byte{0xFF}) ++at;  // more than one: fill bytes
-    if (at == end) return ScanEnd::kNone;
-    const auto marker = std::to_integer<std::uint8_t>(*at++);
-    if (marker == kEoi) return ScanEnd::kEoi;
-    if (marker != 0 && (marker < kRst0 || marker > kRst7)) return ScanEnd::kMarker;
-  }
-  return ScanEnd::kNone;
 }
 
 }  // namespace dts

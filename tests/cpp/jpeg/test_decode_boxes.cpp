@@ -2,59 +2,12 @@
 // Boxes of pictures of every kind and size equal the same boxes of a whole decode.
 #include <algorithm>
 
+#include "jpeg/boxes.h"
 #include "jpeg/decode.h"
 #include "jpeg/encoder.h"
 
 namespace dts::testing {
 namespace {
-
-class BoxMaker {
- public:
-  BoxMaker(std::int64_t width, std::int64_t height, std::uint64_t seed)
-      : width_(width), height_(height), state_(seed) {}
-
-  // One of: anywhere, a pixel, at block edges, touching two edges of the picture.
-  Box next() {
-    Box box;
-    span(height_, &box.top, &box.height);
-    span(width_, &box.left, &box.width);
-    return box;
-  }
-
- private:
-  void span(std::int64_t size, std::int64_t* first, std::int64_t* length) {
-    std::int64_t a = random(size);
-    std::int64_t b = random(size);
-    switch (random(6)) {
-      case 0:
-        b = a;  // one pixel
-        break;
-      case 1:
-        a = a / 8 * 8;
-        b = std::min(b / 8 * 8 + 7, size - 1);
-        break;
-      case 2:
-        a = 0;
-        break;
-      case 3:
-        b = size - 1;
-        break;
-      case 4:
-        a = b = a / 8 * 8;
-        break;
-      default:
-        break;
-    }
-    *first = std::min(a, b);
-    *length = std::max(a, b) - *first + 1;
-  }
-  std::int64_t random(std::int64_t below) {
-    return next_random(state_, static_cast<unsigned>(below));
-  }
-
-  std::int64_t width_, height_;
-  std::uint64_t state_;
-};
 
 int check_boxes(JpegDecoder& decoder, const Kind& kind, int width, int height, int num_boxes) {
   CAPTURE(kind.name);

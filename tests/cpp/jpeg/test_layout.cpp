@@ -4,11 +4,11 @@
 #include <doctest/doctest.h>
 
 #include <initializer_list>
-#include <utility>
 #include <vector>
 
 #include "jpeg/odd_images.h"
 #include "jpeg/probe.h"
+#include "jpeg/restart_scan.h"
 
 namespace {
 
@@ -17,47 +17,7 @@ using dts::is_plain_header;
 using dts::ScanEnd;
 using dts::testing::Bytes;
 
-// `tail` behind `lead` bytes of coded data, in memory of exactly that size.
-ScanEnd end_of(std::size_t lead, const std::vector<int>& tail) {
-  Bytes data(lead, std::byte{0x5A});
-  for (const int value : tail) data.push_back(static_cast<std::byte>(value));
-  data.shrink_to_fit();
-  return find_scan_end(data);
-}
-
 }  // namespace
-
-TEST_CASE("the first marker that is no part of coded data, wherever it lies") {
-  const std::vector<std::pair<std::vector<int>, ScanEnd>> cases = {
-      {{}, ScanEnd::kNone},
-      {{0xFF}, ScanEnd::kNone},
-      {{0xFF, 0xFF}, ScanEnd::kNone},
-      {{0xFF, 0x00}, ScanEnd::kNone},
-      {{0xFF, 0xFF, 0x00, 0xD9}, ScanEnd::kNone},
-      {{0xFF, 0xD9}, ScanEnd::kEoi},
-      {{0xFF, 0xFF, 0xFF, 0xD9}, ScanEnd::kEoi},
-      {{0xFF, 0xD9, 0xFF, 0xDA}, ScanEnd::kEoi},
-      {{0xFF, 0xD0, 0x11, 0xFF, 0xD7, 0xFF, 0x00, 0xFF, 0xD9}, ScanEnd::kEoi},
-      {{0xFF, 0x00, 0xFF, 0xFF, 0xDA, 0xFF, 0xD9}, ScanEnd::kMarker},
-      {{0xFF, 0xD8, 0xFF, 0xD9}, ScanEnd::kMarker},
-      {{0xFF, 0x01, 0xFF, 0xD9}, ScanEnd::kMarker},
-      {{0xFF, 0xC4, 0xFF, 0xD9}, ScanEnd::kMarker},
-      {{0xFF, 0xFE}, ScanEnd::kMarker},
-      {{0xD9, 0xFF, 0xCF}, ScanEnd::kMarker}};
-  for (const auto& [tail, expected] : cases) {
-    CAPTURE(tail.size());
-    for (std::size_t lead = 0; lead < 200; ++lead) {
-      CAPTURE(lead);
-      REQUIRE(end_of(lead, tail) == expected);
-      // Behind more data, too.
-      std::vector<int> longer = tail;
-      if (expected != ScanEnd::kNone) {
-        longer.insert(longer.end(), 150, 0x33);
-        REQUIRE(end_of(lead, longer) == expected);
-      }
-    }
-  }
-}
 
 TEST_CASE("what lies around the first scan of the odd images") {
   int num_plain = 0;
