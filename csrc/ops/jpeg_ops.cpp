@@ -7,41 +7,21 @@
 #include "base/file.h"
 #include "jpeg/codec_info.h"
 #include "jpeg/probe.h"
+#include "jpeg/probe_file.h"
 #include "ops/guard.h"
 #include "ops/paths.h"
+#include "ops/probe_row.h"
 #include "ops/tensors.h"
 
 namespace dts::ops {
 namespace {
 
-// Most headers end within the first kilobytes; an ICC profile or a thumbnail may push
-// the frame header further out, up to the limit, behind which Pillow is asked instead.
-constexpr std::size_t kFirstProbeBytes = 16384;
-constexpr std::size_t kMaxProbeBytes = std::size_t{64} << 20;
-
 // Row: kind, bytes, width, height, components.
-void probe_file(const std::string& path, std::vector<std::byte>& buffer, std::int64_t* row) {
+void probe_path(const std::string& path, std::vector<std::byte>& buffer, std::int64_t* row) {
   const InputFile file(path);
-  const std::uint64_t file_bytes = file.identity().size;
-  row[1] = static_cast<std::int64_t>(file_bytes);
-  std::uint64_t wanted = kFirstProbeBytes;
-  while (true) {
-    wanted = std::min<std::uint64_t>(wanted, file_bytes);
-    if (buffer.size() < wanted) buffer.resize(wanted);
-    const std::size_t size = file.read_some(0, ByteSpan(buffer).first(wanted));
-    std::uint64_t needed = 0;
-    const auto info = probe_jpeg(ConstByteSpan(buffer).first(size), &needed);
-    if (info) {
-      // Pillow opens 8-bit JPEGs only; what it says of others is its own to say.
-      row[0] = info->precision == 8 ? 1 : 0;
-      row[2] = info->width;
-      row[3] = info->height;
-      row[4] = info->num_components;
-      return;
-    }
-    if (needed <= wanted || needed > kMaxProbeBytes || wanted >= file_bytes) return;
-    wanted = std::max<std::uint64_t>(needed, 2 * wanted);
-  }
+  const std::uint64_t size = file.identity().size;
+  row[1] = static_cast<std::int64_t>(size);
+  set_probe_row(probe_file(file, 0, size, buffer), row);
 }
 
 Tensor probe_files(Tensor paths) {
@@ -54,7 +34,7 @@ Tensor probe_files(Tensor paths) {
     for (const std::string& name : names) {
       std::fill_n(row, 5, 0);
       try {
-        probe_file(name, buffer, row);
+        probe_path(name, buffer, row);
       } catch (const IoError& error) {
         row[0] = -error.code;
       }

@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import pathlib
+import tarfile
 from collections.abc import Callable
 
 import pytest
@@ -84,7 +85,7 @@ def test_a_failure_is_one_message_and_code_1(
 
 @pytest.mark.parametrize(
     "wrong",
-    [[], ["x", "--order", "foo"], ["x", "--block-size", "big"], ["x", "--num-workers", "-1"], ["x", "y"]],
+    [[], ["x", "--order", "foo"], ["x", "--block-size", "big"], ["x", "--num-workers", "-1"], ["--estimate"]],
 )
 def test_wrong_usage_is_code_2(wrong: list[str], capsys: Capture) -> None:
     assert main(["convert", *wrong]) == 2
@@ -134,3 +135,36 @@ def test_class_numbers_from_json(tmp_path: pathlib.Path) -> None:
     path.write_text("{")
     with pytest.raises(ValueError, match=r"x\.json is not JSON"):
         read_class_to_idx(str(path))
+
+
+def test_archives_and_labels(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root = image_folder()
+    for name in ("a", "b"):
+        with tarfile.open(tmp_path / f"{name}.tar", "w") as tar:
+            for path in sorted((root / name).iterdir()):
+                tar.add(path, f"{name}{path.name}")
+    rows = "".join(f"{name}{i}.jpg,{name}\n" for name, count in (("a", 3), ("b", 2)) for i in range(count))
+    (tmp_path / "labels.csv").write_text(rows)
+    archives, target = [str(tmp_path / "a.tar"), str(tmp_path / "b.tar")], str(tmp_path / "x.dts")
+    assert main(["convert", *archives, "-o", target, "--labels", str(tmp_path / "labels.csv")]) == 0
+    with torch_dts.open(target) as file:
+        assert (file.classes, file.labels.tolist()) == (["a", "b"], [0, 0, 0, 1, 1])
+    assert main(["convert", str(root), str(root), "-o", target]) == 1
+    assert "several paths must all name tar archives" in capsys.readouterr().err
+
+
+def test_an_estimate_writes_nothing(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root = image_folder()
+    (root / "a" / "1.jpg").write_bytes(b"")
+    assert main(["convert", str(root), "--estimate"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "estimate, nothing was written"
+    assert lines[3] == "  blocks    1"
+    assert main(["convert", str(root), "--estimate", "--json", "--block-size", "32MiB"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["file_bytes"], found["num_bad"], found["bad"][0]["path"]) == (
+        48 << 20,
+        1,
+        f"{root}/a/1.jpg",
+    )
+    assert not list(tmp_path.glob("*.dts"))

@@ -36,7 +36,9 @@ def test_keep_needs_bytes() -> None:
     choice = choose(samples_of(3), checked_of([10, 11, 12], [1]), "keep")
     assert choice.kept.numbers.tolist() == [0, 1, 2]
     assert [each.index for each in choice.kept_bad] == [1]
-    with pytest.raises(BadSamplesError, match="1 of 3 samples can't be used. Nothing was written. It has no"):
+    with pytest.raises(
+        BadSamplesError, match=r"1 of 3 samples can't be used. Nothing was written. It has no"
+    ):
         choose(samples_of(3), checked_of([10, -1, 12], [1]), "keep")
 
 

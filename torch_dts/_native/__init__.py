@@ -6,7 +6,19 @@ GIL. The one place where the core's errors become Python's: IoError -> OSError w
 file name, CorruptFile -> CorruptFileError.
 """
 
-from torch_dts._native import _file, _image, _loader, _order, _pixel, _plan, _source, _transcode, _write
+from torch_dts._native import (
+    _archive,
+    _file,
+    _image,
+    _loader,
+    _order,
+    _pixel,
+    _plan,
+    _source,
+    _transcode,
+    _write,
+)
+from torch_dts._native._archive import list_tar, probe_ranges, read_ranges_into
 from torch_dts._native._call import translate_error
 from torch_dts._native._file import (
     check_blocks,
@@ -101,6 +113,7 @@ from torch_dts._native._write import (
 # shared memory, or return Python numbers, and are not to be traced.
 TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS, *_transcode.TENSOR_OPS)
 STATEFUL_OPS = (
+    *_archive.STATEFUL_OPS,
     *_file.STATEFUL_OPS,
     *_order.STATEFUL_OPS,
     *_image.STATEFUL_OPS,
@@ -144,6 +157,7 @@ __all__ = [
     "fused_normalize",
     "index_samples",
     "jpeg_library",
+    "list_tar",
     "loader_append",
     "loader_close",
     "loader_finish",
@@ -161,10 +175,12 @@ __all__ = [
     "pixel_writer_open",
     "pixel_writer_write",
     "probe_files",
+    "probe_ranges",
     "rank_runs",
     "read_blocks",
     "read_files_into",
     "read_pixels",
+    "read_ranges_into",
     "read_samples",
     "run_plan",
     "sample_order",

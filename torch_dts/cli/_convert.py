@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``torch-dts convert``: a folder of images -> one .dts file."""
+"""``torch-dts convert``: a folder or archives of images -> one .dts file."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ from typing import Any
 from torch_dts._paths import display
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
+from torch_dts.convert import _estimate
 from torch_dts.convert._arguments import CHECKS, ON_ERRORS, ORDERS, SPLITS
 from torch_dts.convert._convert import convert
+from torch_dts.convert._estimate import estimate
 from torch_dts.convert._report import ConvertReport
 
 _DESCRIPTION = """\
@@ -20,6 +22,8 @@ Pack a folder of images into one .dts file. Every file's bytes are kept as they 
 folder is only read. The folder has one sub-folder per class, as torchvision's
 ImageFolder wants it:
     photos/cat/1.jpg  photos/cat/2.jpg  photos/dog/1.jpg  ...
+Or a tar of such a folder, several tars, WebDataset shards, the files of MNIST, or those of
+CIFAR's binary version: read where they lie, not unpacked.
 """
 
 _EXAMPLES = """\
@@ -28,6 +32,11 @@ examples:
   torch-dts convert imagenet/train -o train.dts   names the file
   torch-dts convert imagenet/val -o val.dts --order source
                                                   a validation set keeps the folder's order
+  torch-dts convert ILSVRC2012_img_train.tar      the tar as it is published, a tar of tars
+  torch-dts convert flat.tar --labels labels.csv  rows "name.jpg,class" for images without class folders
+  torch-dts convert 'shards/s-{000..099}.tar' -o train.dts
+                                                  WebDataset shards (jpg and cls)
+  torch-dts convert photos --estimate             size, time and bad files, writing nothing
   torch-dts convert photos --check decode --on-error skip
                                                   decodes every image, leaves damaged ones out and lists them
 """
@@ -39,14 +48,30 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Adds the command to the command line."""
     parser = commands.add_parser(
         "convert",
-        help="pack a folder of images into a .dts file",
+        help="pack a folder or archives of images into a .dts file",
         description=_DESCRIPTION,
         epilog=_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("source", metavar="SOURCE", help="folder with one sub-folder of images per class")
-    add("-o", "--output", metavar="FILE", help="file to write (default: SOURCE.dts beside the folder)")
+    add(
+        "source",
+        metavar="SOURCE",
+        nargs="+",
+        help="folder with one sub-folder of images per class; or tar archives, or a pattern of their names",
+    )
+    add("-o", "--output", metavar="FILE", help="file to write (default: SOURCE.dts beside the source)")
+    add(
+        "--estimate",
+        action="store_true",
+        help="look at some images, predict size, time and bad files, write nothing",
+    )
+    add(
+        "--labels",
+        metavar="FILE",
+        help="classes of images without class folders: a CSV or text file of '<file name>,<class>' rows, or "
+        "of one class a line in the order of the sorted names",
+    )
     add("--overwrite", action="store_true", help="replace FILE if it exists")
     add(
         "--split",
@@ -90,11 +115,29 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit code."""
+    source = args.source[0] if len(args.source) == 1 else args.source
+    numbers = None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx)
+    if args.estimate:
+        found = estimate(
+            source,
+            labels=args.labels,
+            split=args.split,
+            class_to_idx=numbers,
+            allow_empty=args.allow_empty,
+            check=args.check,
+            block_size=args.block_size,
+            seed=args.seed,
+            num_workers=args.num_workers,
+            progress=args.progress,
+        )
+        emit(json.dumps(_estimate.as_dict(found)) if args.json else str(found))
+        return 0
     report = convert(
-        args.source,
+        source,
         args.output,
+        labels=args.labels,
         split=args.split,
-        class_to_idx=None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx),
+        class_to_idx=numbers,
         allow_empty=args.allow_empty,
         order=args.order,
         seed=args.seed,

@@ -33,7 +33,6 @@ _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
     "metadata": (("needed", "keep"), "only 'needed' or 'keep': level 0 keeps every byte"),
     "raw_fraction": ((None,), "only None: no decoded samples"),
     "raw_max_pixels": ((None,), "only None: no decoded samples"),
-    "labels": ((None,), "only None: one class number a sample"),
     "targets": ((None,), "only None: one class number a sample"),
     "stats": ((False,), "only False"),
 }

@@ -97,9 +97,12 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
 
 
 def _check_headers(samples: Samples, start: int, stop: int) -> _Chunk:
-    if not all(samples.files[start:stop]):
+    if samples.archives is not None:
+        rows = samples.archives.probe(start, stop)
+    elif not all(samples.files[start:stop]):
         return _check_each(samples, start, stop, _open_only)
-    rows = _native.probe_files(samples.files[start:stop])
+    else:
+        rows = _native.probe_files(samples.files[start:stop])
     kind, sizes, width, height, components = rows.unbind(1)
     area = width * height
     limit = Image.MAX_IMAGE_PIXELS

@@ -104,6 +104,27 @@ def apply_class_to_idx(
     return new_numbers[labels], names
 
 
+def settle_classes(
+    labels: Tensor, classes: list[str] | None, class_to_idx: Mapping[str, int] | None
+) -> tuple[Tensor, list[str]]:
+    """Labels and class names that belong together.
+
+    Args:
+        labels: int64 [n].
+        classes: The source's class names by number; None: it has numbers only.
+        class_to_idx: As `apply_class_to_idx`; None: the source's own numbers.
+
+    Raises:
+        ValueError: They don't fit.
+    """
+    if class_to_idx is not None:
+        labels, classes = apply_class_to_idx(labels, classes, class_to_idx)
+    elif classes is None:
+        classes = number_classes(labels)
+    check_labels(labels, len(classes))
+    return labels, classes
+
+
 def check_names(names: list[str]) -> list[str]:
     """Returns `names`; ValueError for a name that comes twice or does not fit the file."""
     first: dict[str, int] = {}

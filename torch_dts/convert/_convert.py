@@ -14,6 +14,7 @@ from torch_dts.convert import _metadata
 from torch_dts.convert._arguments import Options, check_arguments
 from torch_dts.convert._check import check_samples
 from torch_dts.convert._kept import Kept, choose
+from torch_dts.convert._open_path import open_path
 from torch_dts.convert._pack_write import plan_blocks
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import write_pixel_set
@@ -60,7 +61,7 @@ def convert(
     `ImageFolder(folder)[i]`. The file appears under its name when it is complete, and is
     the same to the byte for any number of workers.
 
-    torchvision's MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10 and CIFAR100 (and Subset and
+    torchvision's MNIST, FashionMNIST, KMNIST, EMNIST, SVHN, CIFAR10 and CIFAR100 (and Subset and
     ConcatDataset of them, and pixel files) become a pixel file: their arrays as they are, in
     source order, with the split that the data set names. It has no blocks, so `order`, `seed`,
     `check` and `on_error` change nothing there.
@@ -68,7 +69,10 @@ def convert(
     Memory: one block (16 MiB) per worker, and the list of samples.
 
     Args:
-        source: A folder with one folder per class; an ImageFolder or DatasetFolder; a
+        source: A folder with one folder per class; a tar archive of such a folder (ImageNet's tar of
+            tars too) or of WebDataset's .jpg and .cls files, a list of archives, a glob or a brace
+            pattern ("s-{000..099}.tar"), which are read where they lie; the folder or images file of
+            MNIST or CIFAR as published (idx, binary version); an ImageFolder or DatasetFolder; a
             DTSDataset or DTSFile, whose stored bytes, paths and classes are taken over; any
             map-style data set of (path | encoded bytes | PIL image, class number); Subset
             and ConcatDataset of those. Transforms are ignored where the list of files is
@@ -78,7 +82,8 @@ def convert(
             While it is written it is called `<path>.partial`; a file of that name, left
             over or of another origin, is taken over and replaced.
         level: 0 keeps the bytes. 1 to 3 are not supported yet.
-        split: "train" or "val", stored in the file. None: "val" when the folder is
+        split: "train" or "val", stored in the file, and which of the two is taken where an archive or a
+            folder of original files holds both. None: "val" when the folder is
             called val, valid, validation or test, the source .dts file is "val", or the data
             set says so (``train=False``, ``split="test"``).
         class_to_idx: Class numbers to use, so that a train and a validation file agree.
@@ -99,6 +104,11 @@ def convert(
             (mode L or RGB) or uint8 arrays of one size, at most 256 classes and less than
             4 GiB. "png" stores images that are pixels as PNG in blocks, which have no such limits.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
+        labels: For the images of a folder or of archives whose labels are not in the paths: a file with
+            rows "<file name>,<label>" (a CSV, header or not; or with a space) or one label a
+            line, a mapping of file names to labels, or a sequence in the order of the sorted files.
+            Labels are class names (sorted for their numbers, or as `class_to_idx` has them) or class
+            numbers. Every image needs one, every row an image.
         num_workers: Threads. None: one per usable CPU.
         progress: Show a bar on stderr. None: when stderr is a terminal.
 
@@ -145,11 +155,11 @@ def convert(
             "metadata": metadata,
             "raw_fraction": raw_fraction,
             "raw_max_pixels": raw_max_pixels,
-            "labels": labels,
             "targets": targets,
             "stats": stats,
         },
     )
+    source = open_path(source, labels, options.split)
     target = resolve_target(path, source, options.overwrite)
     if options.encoding != "png":
         pixels = find_pixel_set(

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from torch_dts._paths import display
@@ -13,6 +15,21 @@ from torch_dts._words import num_of
 LAYOUT = "expected one folder per class: {root}/<class>/<image>.jpg"
 SPLIT_NAMES = frozenset({"train", "training", "val", "valid", "validation", "test", "testing"})
 VAL_NAMES = frozenset({"val", "valid", "validation", "test"})
+
+
+@dataclass(frozen=True, eq=False)
+class GivenPath:
+    """A source that was named by a path and is no folder of class folders, opened.
+
+    Attributes:
+        kind: What it is listed like, for the file's INFO.
+        beside: What the output is called after where no path is given; None: nothing.
+        reads: The files that are read: the output must be none of them.
+    """
+
+    kind: str
+    beside: str | None
+    reads: Sequence[str]
 
 
 def is_path(source: object) -> bool:
@@ -84,7 +101,7 @@ def open_folder(root: str, allow_empty: bool) -> Any:
     check_listable(root)
     folder = ImageFolder(root, allow_empty=True)
     if not folder.samples:
-        found = f"{_some(folder.classes)} without any image ({', '.join(_extensions())})"
+        found = f"{some_names(folder.classes)} without any image ({', '.join(image_extensions())})"
         raise _wrong_layout(root, found)
     _refuse_extra_level(root, folder)
     if not allow_empty:
@@ -124,8 +141,8 @@ def refuse_empty_classes(root: str, folder: Any) -> None:
     if empty:
         raise FileNotFoundError(
             errno.ENOENT,
-            f"no image in {_some(empty)}; allow_empty=True keeps such classes without samples. "
-            f"Images end in {', '.join(_extensions())}",
+            f"no image in {some_names(empty)}; allow_empty=True keeps such classes without samples. "
+            f"Images end in {', '.join(image_extensions())}",
             root,
         )
 
@@ -142,7 +159,7 @@ def _refuse_extra_level(root: str, folder: Any) -> None:
     inner = os.path.join(root, classes[0])
     raise FileNotFoundError(
         errno.ENOENT,
-        f"found {_some(classes)} with the images one level deeper; "
+        f"found {some_names(classes)} with the images one level deeper; "
         f"expected one folder per class. Pass {display(inner)!r}; or, if these are the classes, "
         f"pass torchvision.datasets.ImageFolder(...) instead of the path",
         root,
@@ -151,12 +168,12 @@ def _refuse_extra_level(root: str, folder: Any) -> None:
 
 def _what_lies_in(root: str) -> str:
     names = sorted(os.listdir(root))
-    images = [name for name in names if name.lower().endswith(_extensions())]
+    images = [name for name in names if name.lower().endswith(image_extensions())]
     if images:
         count = num_of(len(images), "image")
         return f"{count} directly in it (such as {display(images[0])!r}) and no class folder"
     if names:
-        return f"no class folder and no image, but {_some(names)}"
+        return f"no class folder and no image, but {some_names(names)}"
     return "nothing in it"
 
 
@@ -165,12 +182,14 @@ def _wrong_layout(root: str, found: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, text.replace("found nothing", "nothing"), root)
 
 
-def _some(names: list[str]) -> str:
+def some_names(names: list[str]) -> str:
+    """The first of some names, and how many more there are."""
     shown = ", ".join(repr(display(name)) for name in names[:5])
     return shown + (f" and {len(names) - 5} more" if len(names) > 5 else "")
 
 
-def _extensions() -> tuple[str, ...]:
+def image_extensions() -> tuple[str, ...]:
+    """Endings of the files that are images, as torchvision's ImageFolder has them."""
     from torchvision.datasets.folder import IMG_EXTENSIONS
 
     return tuple(IMG_EXTENSIONS)

@@ -13,12 +13,13 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
-from torchvision.datasets import CIFAR10, CIFAR100, MNIST
+from torchvision.datasets import CIFAR10, CIFAR100, MNIST, SVHN
 
 from torch_dts import _native
 from torch_dts._progress import Progress
 from torch_dts._words import num_of
 from torch_dts.convert._items import class_number, describe
+from torch_dts.convert._originals import OriginalSet
 from torch_dts.convert._report import BadSample, BadSamplesError
 from torch_dts.convert._samples import OUR_TROUBLE
 from torch_dts.file import DTSFile
@@ -56,13 +57,15 @@ class Images:
 
 
 def is_array_set(dataset: Any) -> bool:
-    """True for a pixel file, and for torchvision's CIFAR and MNIST sets whose items are their own."""
+    """True for pixel files, original files, and torchvision's CIFAR, MNIST and SVHN sets as they are."""
     if isinstance(dataset, DTSFile):
         return not dataset.header.has_blocks
+    if isinstance(dataset, OriginalSet):
+        return True
     kind = type(dataset)
     return any(
         isinstance(dataset, owner) and kind.__getitem__ is owner.__getitem__ and kind.__len__ is owner.__len__
-        for owner in (CIFAR10, MNIST)
+        for owner in (CIFAR10, MNIST, SVHN)
     )
 
 
@@ -74,14 +77,22 @@ def open_images(dataset: Any) -> Images | None:
     """
     if isinstance(dataset, DTSFile):
         return _open_file(dataset)
+    if isinstance(dataset, OriginalSet):
+        is_cifar100 = dataset.kind == "CIFAR100"
+        numbers = torch.from_numpy(dataset.targets)
+        return Images(dataset.kind, is_cifar100, dataset.train, dataset.data, numbers)
     found = getattr(dataset, "data", None)
     if isinstance(dataset, MNIST):
         is_own = isinstance(found, Tensor) and found.dtype == torch.uint8 and found.ndim == 3
         data = found.cpu().numpy()[..., None] if is_own and isinstance(found, Tensor) else None
     else:
         is_own = isinstance(found, np.ndarray) and found.dtype == np.uint8 and found.ndim == 4
-        data = found if is_own and isinstance(found, np.ndarray) and found.shape[3] == 3 else None
-    labels = _label_tensor(getattr(dataset, "targets", None))
+        data = found if is_own and isinstance(found, np.ndarray) else None
+        if data is not None and isinstance(dataset, SVHN):  # planes, as in its files
+            data = data.transpose(0, 2, 3, 1)
+        data = data if data is not None and data.shape[3] == 3 else None
+    targets = getattr(dataset, "labels" if isinstance(dataset, SVHN) else "targets", None)
+    labels = _label_tensor(targets)
     if data is None or labels is None or len(data) != len(labels) or not math.prod(data.shape[1:]):
         return None
     name = type(dataset).__name__

@@ -14,7 +14,8 @@ from torch import Tensor
 
 from torch_dts._paths import display
 from torch_dts.convert._classes import apply_class_to_idx, check_labels, number_classes
-from torch_dts.convert._folder import is_path
+from torch_dts.convert._folder import GivenPath, is_path
+from torch_dts.convert._originals import OriginalSet
 from torch_dts.convert._pixel_leaf import (
     Images,
     Shape,
@@ -91,11 +92,12 @@ def find_pixel_set(
         TypeError: With `is_asked`: a source or item without pixels.
         CorruptFileError: A .dts file of the source is damaged.
     """
-    if is_path(source):
+    is_given = isinstance(source, GivenPath) and not isinstance(source, OriginalSet)
+    if is_given or is_path(source):
         if is_asked:
+            what = "this source holds files" if is_given else f"{display(source)!r} is a folder"
             raise TypeError(
-                f"encoding='pixels' needs a data set of images that are pixels, such as CIFAR10; "
-                f"{display(source)!r} is a folder"
+                f"encoding='pixels' needs a data set of images that are pixels, such as CIFAR10; {what}"
             )
         return None
     leaves, leaf_of, item_of = flatten(source)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts.convert._archive_samples import ArchiveSamples
 from torch_dts.convert._spool import Spool
 from torch_dts.convert._stored import StoredSamples
 
@@ -21,7 +22,8 @@ OUR_TROUBLE = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 class Samples:
     """All samples of a source, in source order. Owns the spool.
 
-    A sample is a file (`files[i]`), else it lies in a .dts file (`stored`), else in the spool.
+    A sample is a file (`files[i]`), else it lies in a tar archive (`archives`; then all do), else in a
+    .dts file (`stored`), else in the spool.
     """
 
     kind: str
@@ -42,6 +44,8 @@ class Samples:
     """int64 [n, 2] offset and size in the spool; (0, 0) for files."""
     stored: StoredSamples | None = None
     """The samples that lie in .dts files."""
+    archives: ArchiveSamples | None = None
+    """Where the samples lie in tar archives."""
     encoded: list[int] = field(default_factory=list)
     """Samples whose bytes were made here: PIL images stored as PNG."""
     failed: dict[int, str] = field(default_factory=dict)
@@ -54,7 +58,9 @@ class Samples:
         return len(self.files)
 
     def path_of(self, i: int) -> str:
-        """What to call sample i in a message: its file, else its path in the .dts file."""
+        """What to call sample i in a message: its file, archive and name, or path in the .dts file."""
+        if self.archives is not None:
+            return f"{self.archives.files[int(self.archives.place[i, 0])]}:{self.names[i]}"
         return self.files[i] or self.names[i]
 
     @property
@@ -72,12 +78,16 @@ class Samples:
 
     def size(self, i: int) -> int:
         """The bytes of a sample without a file."""
+        if self.archives is not None:
+            return self.archives.size(i)
         if self.stored is not None and self.stored.holds(i):
             return self.stored.size(i)
         return 0 if self.spooled is None else int(self.spooled[i, 1])
 
     def read(self, i: int) -> bytes | memoryview:
         """The bytes of a sample without a file."""
+        if self.archives is not None:
+            return self.archives.read(i)
         if self.stored is not None and self.stored.holds(i):
             return self.stored.read(i)
         if self.spool is None or self.spooled is None:
@@ -92,6 +102,9 @@ class Samples:
             OSError: A file can't be read.
             CorruptFileError: A file has another size than `sizes` says.
         """
+        if self.archives is not None:
+            self.archives.read_into(numbers, offsets, arena)
+            return
         files = [self.files[i] for i in numbers.tolist()]
         if self.spool is None and self.stored is None:
             _native.read_files_into(files, offsets, sizes, arena)

@@ -19,8 +19,10 @@ from torchvision.datasets import DatasetFolder
 
 from torch_dts._paths import display
 from torch_dts._progress import Progress
-from torch_dts.convert._classes import apply_class_to_idx, check_labels, dataset_classes, number_classes
+from torch_dts.convert._archives import ArchiveSource, list_archive_samples
+from torch_dts.convert._classes import dataset_classes, settle_classes
 from torch_dts.convert._folder import (
+    GivenPath,
     check_listable,
     folder_root,
     is_file_list,
@@ -29,6 +31,7 @@ from torch_dts.convert._folder import (
     open_folder,
 )
 from torch_dts.convert._items import MadePNG, extension_of, read_item
+from torch_dts.convert._labelled import LabelledFolder, list_labelled_samples
 from torch_dts.convert._names import name_samples
 from torch_dts.convert._pixel_leaf import says_training
 from torch_dts.convert._samples import OUR_TROUBLE, Samples
@@ -61,6 +64,12 @@ def list_samples(
         OSError: A wrong root folder, or one below it that can't be listed.
         CorruptFileError: A .dts file of the source is damaged.
     """
+    if isinstance(source, ArchiveSource):
+        return list_archive_samples(
+            source, class_to_idx=class_to_idx, allow_empty=allow_empty, progress=progress
+        )
+    if isinstance(source, LabelledFolder):
+        return list_labelled_samples(source, class_to_idx=class_to_idx)
     if is_path(source):
         source = open_folder(str(folder_root(source)), allow_empty)
     elif lists_its_root(source):
@@ -197,13 +206,7 @@ class _Reader:
         self._failed[i] = f"{where} raised {type(error).__name__}: {error}"
 
     def finish(self, kind: str, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> Samples:
-        labels = _label_tensor(self._labels)
-        classes = common_classes(leaves)
-        if class_to_idx is not None:
-            labels, classes = apply_class_to_idx(labels, classes, class_to_idx)
-        elif classes is None:
-            classes = number_classes(labels)
-        check_labels(labels, len(classes))
+        labels, classes = settle_classes(_label_tensor(self._labels), common_classes(leaves), class_to_idx)
         spooled = None
         if self._spool is not None:
             self._spool.finish()
@@ -316,7 +319,7 @@ def _indices(indices: Any, num_items: int) -> Tensor:
 
 def kind_of(source: Any) -> str:
     """Type of the source, for the file's INFO."""
-    return type(source).__name__
+    return source.kind if isinstance(source, GivenPath) else type(source).__name__
 
 
 def _count(classes: list[str] | None) -> str:

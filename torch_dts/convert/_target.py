@@ -11,7 +11,7 @@ import stat
 from torch import Tensor
 
 from torch_dts._paths import display
-from torch_dts.convert._folder import check_root, folder_root, is_path
+from torch_dts.convert._folder import GivenPath, check_root, folder_root, is_path
 from torch_dts.convert._stored import file_place, nested_files
 
 PARTIAL_SUFFIX = ".partial"
@@ -29,7 +29,7 @@ def resolve_target(path: object, source: object, overwrite: bool) -> str:
         FileExistsError: The target exists and overwrite is False.
         IsADirectoryError, FileNotFoundError, NotADirectoryError: No place for a file.
     """
-    root = folder_root(source)
+    root = source.beside if isinstance(source, GivenPath) else folder_root(source)
     if is_path(source) and root is not None:
         if not root or "\0" in root:
             raise ValueError(f"source must name a folder, not {root!r}" if root else "source is empty")
@@ -68,14 +68,17 @@ def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
 
 
 def _refuse_stored(target: str, source: object) -> None:
-    """Raises ValueError when writing `target` would replace a .dts file that is read."""
-    for file in nested_files(source):
-        place = file_place(file)
+    """Raises ValueError when writing `target` would replace a .dts file or an archive that is read."""
+    read = list(source.reads) if isinstance(source, GivenPath) else []
+    for place, shown in [
+        *((path, path) for path in read),
+        *((file_place(file), file.path) for file in nested_files(source)),
+    ]:
         for name in (target, target + PARTIAL_SUFFIX):
             with contextlib.suppress(OSError):
                 if os.path.samefile(name, place):
                     raise ValueError(
-                        f"path={display(target)!r} would overwrite {display(file.path)!r}, which the source "
+                        f"path={display(target)!r} would overwrite {display(shown)!r}, which the source "
                         f"reads; choose another path"
                     )
 
@@ -83,7 +86,7 @@ def _refuse_stored(target: str, source: object) -> None:
 def _beside(root: str | None) -> str:
     if root is None:
         raise ValueError(
-            "path=None works for a folder, an ImageFolder or a DatasetFolder, whose root gives the name; "
+            "path=None works for a folder, an ImageFolder, a DatasetFolder or one archive, which name it; "
             "say path='....dts' for this source"
         )
     full = os.path.abspath(root)

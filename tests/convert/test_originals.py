@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Original files of MNIST, its kin and CIFAR convert to what torchvision's sets convert to."""
+
+from __future__ import annotations
+
+import filecmp
+import gzip
+import pathlib
+import struct
+from typing import Any
+
+import numpy as np
+import pytest
+from array_sets import array_set, items_of
+from torchvision.datasets import CIFAR10, CIFAR100, EMNIST, KMNIST, MNIST, SVHN, FashionMNIST, VisionDataset
+
+import torch_dts
+from torch_dts import CorruptFileError
+from torch_dts.convert._originals import open_originals
+
+
+def write_idx(
+    folder: pathlib.Path, prefix: str, dataset: Any, *, is_packed: bool = False, dot: bool = False
+) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    pixels, labels = dataset.data.numpy(), dataset.targets.numpy().astype(np.uint8)
+    sign = "." if dot else "-"
+    for name, values in ((f"images{sign}idx3-ubyte", pixels), (f"labels{sign}idx1-ubyte", labels)):
+        data = struct.pack(f">4B{values.ndim}I", 0, 0, 8, values.ndim, *values.shape) + values.tobytes()
+        path = folder / f"{prefix}{name}{'.gz' if is_packed else ''}"
+        path.write_bytes(gzip.compress(data) if is_packed else data)
+
+
+def write_cifar(folder: pathlib.Path, name: str, dataset: Any, coarse: bool) -> None:
+    folder.mkdir(exist_ok=True)
+    planes = dataset.data.transpose(0, 3, 1, 2).reshape(len(dataset), -1)
+    labels = np.array(dataset.targets, dtype=np.uint8)[:, None]
+    columns = [np.zeros_like(labels), labels, planes] if coarse else [labels, planes]
+    (folder / name).write_bytes(np.concatenate(columns, axis=1).tobytes())
+
+
+def check_equal(source: Any, dataset: Any, tmp_path: pathlib.Path, **options: Any) -> None:
+    here = torch_dts.convert(source, tmp_path / "here.dts", overwrite=True, **options)
+    there = torch_dts.convert(dataset, tmp_path / "there.dts", overwrite=True)
+    assert filecmp.cmp(here, there, shallow=False)
+    assert here.sample_shape == there.sample_shape is not None
+
+
+@pytest.mark.parametrize("kind", [MNIST, FashionMNIST, KMNIST])
+def test_mnist_and_its_kin(tmp_path: pathlib.Path, kind: Any) -> None:
+    root = tmp_path / kind.__name__
+    train, test = array_set(kind, 20), array_set(kind, 7, train=False, seed=1)
+    write_idx(root / "raw", "train-", train)
+    write_idx(root / "raw", "t10k-", test, is_packed=True)
+    for source in (root, root / "raw", str(root / "raw" / "train-images-idx3-ubyte")):
+        check_equal(source, train, tmp_path)
+    check_equal(root, test, tmp_path, split="val")
+    check_equal(root / "raw" / "t10k-images-idx3-ubyte.gz", test, tmp_path)
+    write_idx(root / "raw", "train-", test, is_packed=True)  # a copy that is not looked at
+    write_idx(root / "raw", "t10k-", test)  # torchvision wants all four
+    check_equal(root, kind(tmp_path), tmp_path)
+
+
+def test_as_torchvision_reads_it(tmp_path: pathlib.Path) -> None:
+    write_idx(tmp_path / "EMNIST" / "raw", "emnist-letters-train-", array_set(EMNIST, 20))
+    dataset = EMNIST(tmp_path, split="letters")
+    check_equal(tmp_path / "EMNIST", dataset, tmp_path)
+    with torch_dts.open(tmp_path / "here.dts") as file:
+        assert file.classes[:3] == ["N/A", "a", "b"]
+        assert file.info["name"] == "EMNIST"
+
+
+def test_several_sets_in_one_folder(tmp_path: pathlib.Path) -> None:
+    for split in ("letters", "digits"):
+        write_idx(tmp_path, f"emnist-{split}-train-", array_set(MNIST, 4))
+    with pytest.raises(
+        ValueError, match="holds several sets: pass the path of one file of images, of 'emnist-digits"
+    ):
+        torch_dts.convert(tmp_path)
+    report = torch_dts.convert(tmp_path / "emnist-digits-train-images-idx3-ubyte")
+    assert report.path == str(tmp_path / "emnist-digits-train-images-idx3-ubyte.dts")
+    with pytest.raises(ValueError, match="has no files for split='val', but 'emnist-digits"):
+        torch_dts.convert(tmp_path, split="val")
+
+
+def test_a_folder_of_no_known_name(tmp_path: pathlib.Path) -> None:
+    dataset = array_set(MNIST, 9)
+    write_idx(tmp_path / "numbers", "train-", dataset, dot=True)
+    with torch_dts.open(torch_dts.convert(tmp_path / "numbers")) as file:
+        assert file.classes == [str(number) for number in range(int(dataset.targets.max()) + 1)]
+        assert (file.info["name"], file.header.dataset_type.strip()) == ("IDX", "MNIST")
+        assert file.labels.tolist() == dataset.targets.tolist()
+
+
+def test_images_in_blocks(tmp_path: pathlib.Path) -> None:
+    dataset = array_set(MNIST, 5)
+    write_idx(tmp_path / "MNIST", "train-", dataset)
+    report = torch_dts.convert(tmp_path / "MNIST", encoding="png")
+    assert items_of(open_originals(str(tmp_path / "MNIST"), None)) == items_of(dataset)
+    assert report.num_encoded == 5
+
+
+@pytest.mark.parametrize("kind", [CIFAR10, CIFAR100])
+def test_cifar(tmp_path: pathlib.Path, kind: Any) -> None:
+    root = tmp_path / "cifar-binary"
+    train, test = array_set(kind, 10), array_set(kind, 4, train=False, seed=1)
+    if kind is CIFAR10:
+        for number in range(5):
+            part = array_set(kind, 2)
+            part.data, part.targets = train.data[2 * number :][:2], train.targets[2 * number :][:2]
+            write_cifar(root, f"data_batch_{number + 1}.bin", part, coarse=False)
+        write_cifar(root, "test_batch.bin", test, coarse=False)
+        (root / "batches.meta.txt").write_text("\n".join(train.classes) + "\n\n")
+    else:
+        write_cifar(root, "train.bin", train, coarse=True)
+        write_cifar(root, "test.bin", test, coarse=True)
+        (root / "fine_label_names.txt").write_text("\n".join(train.classes) + "\n")
+    check_equal(root, train, tmp_path)
+    check_equal(root, train, tmp_path, split="train")
+    check_equal(root, test, tmp_path, split="val")
+    assert torch_dts.convert(root).path == f"{root}.dts"
+    first = root / ("data_batch_1.bin" if kind is CIFAR10 else "train.bin")
+    with pytest.raises(ValueError, match=r"would overwrite '.*bin', which the source reads"):
+        torch_dts.convert(root, first, overwrite=True)
+
+
+def test_svhn_is_a_pixel_set(tmp_path: pathlib.Path) -> None:
+    dataset = SVHN.__new__(SVHN)
+    VisionDataset.__init__(dataset, "unused")
+    generator = np.random.default_rng(0)
+    dataset.data = generator.integers(0, 256, (6, 3, 32, 32), dtype=np.uint8)
+    dataset.labels = generator.integers(0, 10, 6)
+    dataset.split = "test"
+    report = torch_dts.convert(dataset, tmp_path / "x.dts")
+    assert report.sample_shape == (32, 32, 3)
+    assert items_of(torch_dts.DTSDataset(report)) == items_of(dataset)
+    with torch_dts.open(report) as file:
+        assert (file.info["name"], file.header.is_training) == ("SVHN", 0)
+
+
+def test_pickled_files_are_refused(tmp_path: pathlib.Path) -> None:
+    for name in ("data_batch_1", "batches.meta"):
+        (tmp_path / name).write_bytes(b"")
+    with pytest.raises(
+        ValueError, match=r"holds pickled files.*pass torchvision\.datasets\.CIFAR10\(root\), or the"
+    ):
+        torch_dts.convert(tmp_path)
+    folder = tmp_path / "cifar-100-python"
+    folder.mkdir()
+    for name in ("train", "test", "meta"):
+        (folder / name).write_bytes(b"")
+    with pytest.raises(ValueError, match=r"CIFAR100\(root\)"):
+        torch_dts.convert(folder)
+
+
+def test_what_is_missing_or_damaged(tmp_path: pathlib.Path) -> None:
+    write_idx(tmp_path / "m", "train-", array_set(MNIST, 3))
+    labels = tmp_path / "m" / "train-labels-idx1-ubyte"
+    with pytest.raises(ValueError, match="holds labels: pass the file of the images"):
+        torch_dts.convert(labels)
+    with pytest.raises(
+        ValueError, match="labels= is for folders and archives of images; these files hold labels"
+    ):
+        torch_dts.convert(tmp_path / "m", labels=[1, 2, 3])
+    labels.write_bytes(struct.pack(">4BI", 0, 0, 8, 1, 2) + b"ab")
+    with pytest.raises(CorruptFileError, match="it has 2 labels for the 3 images of train-images-idx3-ubyte"):
+        torch_dts.convert(tmp_path / "m")
+    labels.unlink()
+    with pytest.raises(
+        FileNotFoundError, match=r"the labels of train-images-idx3-ubyte: '.*train-labels-idx1-ubyte'"
+    ):
+        torch_dts.convert(tmp_path / "m")
+    root = tmp_path / "c"
+    write_cifar(root, "data_batch_1.bin", array_set(CIFAR10, 2), coarse=False)
+    with pytest.raises(FileNotFoundError, match=r"a part of CIFAR10: '.*data_batch_2\.bin'"):
+        torch_dts.convert(root)
+    (root / "test_batch.bin").write_bytes(bytes(3074))
+    with pytest.raises(CorruptFileError, match="it has 3074 bytes, expected a multiple of 3073"):
+        torch_dts.convert(root, split="val")
+    assert not list(tmp_path.glob("**/*.dts"))

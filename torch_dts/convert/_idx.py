@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Files of the idx format, in which MNIST and its kin are published; plain or gzip-compressed."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import struct
+import zlib
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torch_dts._errors import CorruptFileError
+
+MAX_BYTES = (1 << 32) - 1
+_UBYTE = 8
+
+
+def read_idx(path: str, num_dimensions: int) -> NDArray[np.uint8]:
+    """The array in an idx file of unsigned bytes.
+
+    Raises:
+        CorruptFileError: No idx file of unsigned bytes and that many dimensions, or one that is
+            cut off, too long, or damaged.
+        OSError: The file can't be read.
+    """
+    with gzip.open(path, "rb") if path.endswith(".gz") else open(path, "rb") as file:
+        try:
+            return _read(file, path, num_dimensions)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise CorruptFileError(path, None, f"the compressed data is damaged: {error}") from error
+
+
+def _read(file: IO[bytes] | gzip.GzipFile, path: str, num_dimensions: int) -> NDArray[np.uint8]:
+    head = file.read(4 + 4 * num_dimensions)
+    if len(head) < 4 + 4 * num_dimensions or head[:3] != bytes([0, 0, _UBYTE]) or head[3] != num_dimensions:
+        raise CorruptFileError(
+            path,
+            0,
+            f"it starts with {head[:4]!r}, expected {bytes([0, 0, _UBYTE, num_dimensions])!r}: an idx file "
+            f"of unsigned bytes with {num_dimensions} dimensions",
+        )
+    shape = struct.unpack(f">{num_dimensions}I", head[4:])
+    size = math.prod(shape)
+    if size > MAX_BYTES:
+        raise CorruptFileError(path, 4, f"its dimensions {shape} are {size} bytes, expected less than 4 GiB")
+    data = file.read(size)
+    if len(data) < size or file.read(1):
+        found = f"{len(data)}" if len(data) < size else "more"
+        raise CorruptFileError(path, None, f"it holds {found} bytes of content, expected {size} for {shape}")
+    return np.frombuffer(data, dtype=np.uint8).reshape(shape)
