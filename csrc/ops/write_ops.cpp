@@ -39,7 +39,7 @@ void read_files_into_op(Tensor paths, Tensor offsets, Tensor sizes, Tensor arena
 std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
                          std::int64_t is_training, std::int64_t num_classes,
                          std::int64_t num_blocks, std::int64_t block_size,
-                         std::int64_t block_header_size, bool has_raw) {
+                         std::int64_t block_header_size, bool has_raw, bool resume) {
   return guarded([&] {
     Header header;
     if (has_raw) header.version = {3, 1, 0, 0};
@@ -49,7 +49,7 @@ std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
     header.num_blocks = narrow_u32(num_blocks, "num_blocks");
     header.block_size = narrow_u32(block_size, "block_size");
     header.block_header_size = narrow_u32(block_header_size, "block_header_size");
-    return writers().add(std::make_shared<Writer>(unescape_path(path), overwrite, header));
+    return writers().add(std::make_shared<Writer>(unescape_path(path), overwrite, header, resume));
   });
 }
 
@@ -58,6 +58,15 @@ void writer_write_block(std::int64_t writer, std::int64_t block_id, Tensor arena
   guarded([&] {
     writers().get(writer)->write_block(narrow_u32(block_id, "block_id"), byte_view(arena, "arena"),
                                        narrow_u32(crc, "crc"), int64_view(sizes, "sizes"));
+  });
+}
+
+bool writer_adopt_block(std::int64_t writer, std::int64_t block_id, std::int64_t crc, Tensor sizes,
+                        Tensor scratch) {
+  return guarded([&] {
+    return writers().get(writer)->adopt_block(narrow_u32(block_id, "block_id"),
+                                              narrow_u32(crc, "crc"), int64_view(sizes, "sizes"),
+                                              byte_view(scratch, "scratch"));
   });
 }
 
@@ -90,9 +99,13 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("read_files_into(Tensor paths, Tensor offsets, Tensor sizes, Tensor(a!) arena) -> ()");
   m.def(
       "writer_open(str path, bool overwrite, int level, int is_training, int num_classes, "
-      "int num_blocks, int block_size, int block_header_size, bool has_raw) -> int");
+      "int num_blocks, int block_size, int block_header_size, bool has_raw, bool resume) -> "
+      "int");
   m.def(
       "writer_write_block(int writer, int block_id, Tensor arena, int crc32, Tensor sizes) -> ()");
+  m.def(
+      "writer_adopt_block(int writer, int block_id, int crc32, Tensor sizes, Tensor(a!) scratch) "
+      "-> bool");
   m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");
   m.def("writer_finish(int writer, int max_pic_area, int source_bytes) -> ()");
   m.def("writer_abort(int writer) -> ()");
@@ -103,6 +116,7 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("read_files_into", TORCH_BOX(&read_files_into_op));
   m.impl("writer_open", TORCH_BOX(&writer_open));
   m.impl("writer_write_block", TORCH_BOX(&writer_write_block));
+  m.impl("writer_adopt_block", TORCH_BOX(&writer_adopt_block));
   m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
   m.impl("writer_finish", TORCH_BOX(&writer_finish));
   m.impl("writer_abort", TORCH_BOX(&writer_abort));

@@ -12,7 +12,9 @@ from torch_dts import CorruptFileError, _native
 BLOCK = 16 << 20
 
 
-def open_writer(path: pathlib.Path, num_blocks: int = 1, overwrite: bool = False) -> int:
+def open_writer(
+    path: pathlib.Path, num_blocks: int = 1, overwrite: bool = False, resume: bool = False
+) -> int:
     return _native.writer_open(
         path,
         overwrite=overwrite,
@@ -22,6 +24,7 @@ def open_writer(path: pathlib.Path, num_blocks: int = 1, overwrite: bool = False
         num_blocks=num_blocks,
         block_size=BLOCK,
         block_header_size=4096,
+        resume=resume,
     )
 
 
@@ -84,6 +87,23 @@ def test_abort_leaves_nothing(tmp_path: pathlib.Path) -> None:
     writer = open_writer(tmp_path / "set.dts")
     _native.writer_abort(writer)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_resumed_writer_takes_over_blocks(tmp_path: pathlib.Path) -> None:
+    arena, crc, sizes = block_of(b"abc")
+    writer = open_writer(tmp_path / "set.dts", num_blocks=1, resume=True)
+    _native.writer_write_block(writer, 0, arena, crc, sizes)
+    _native.writer_abort(writer)
+    assert [p.name for p in tmp_path.iterdir()] == ["set.dts.partial"]
+    writer = open_writer(tmp_path / "set.dts", num_blocks=1, resume=True)
+    scratch = torch.zeros(BLOCK, dtype=torch.uint8)
+    assert _native.writer_adopt_block(writer, 0, crc ^ 1, sizes, scratch) is False
+    assert _native.writer_adopt_block(writer, 0, crc, sizes, scratch) is True
+    assert scratch.equal(arena)
+    with pytest.raises(ValueError, match="block 0 is written twice"):
+        _native.writer_adopt_block(writer, 0, crc, sizes, scratch)
+    _native.writer_finish(writer, 1, 3)
+    assert [p.name for p in tmp_path.iterdir()] == ["set.dts"]
 
 
 def test_missing_and_repeated_blocks(tmp_path: pathlib.Path) -> None:

@@ -13,8 +13,9 @@ from collections.abc import Callable
 import pytest
 
 import torch_dts
+from torch_dts import _native
 from torch_dts.cli import main
-from torch_dts.cli._convert import parse_size, read_class_to_idx
+from torch_dts.cli._convert import parse_interval, parse_size, read_class_to_idx
 
 Make = Callable[..., pathlib.Path]
 Capture = pytest.CaptureFixture[str]
@@ -65,6 +66,64 @@ def test_every_option_reaches_convert(image_folder: Make, tmp_path: pathlib.Path
         assert file.header.is_training == 0
         assert file.source_index.tolist() == [0, 1, 2, 3]
         assert (file.info["seed"], file.info["check"]) == (5, "decode")
+
+
+def test_levels_markers_and_resume(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root = image_folder(size=(450, 460))
+    assert (
+        main(["convert", str(root), "-o", str(tmp_path / "3.dts"), "--level", "3", "--resume", "--json"]) == 0
+    )
+    report = json.loads(capsys.readouterr().out)
+    assert (report["recoded"]["name"], report["recoded"]["num_recoded"]) == ("level 3", 5)
+    options = ["--restart-interval", "4", "--metadata", "keep", "--num-workers", "1"]
+    assert main(["convert", str(root), "-o", str(tmp_path / "0.dts"), *options]) == 0
+    assert "encoded   5 samples anew (restart markers)" in capsys.readouterr().out
+    with torch_dts.open(tmp_path / "3.dts") as smaller, torch_dts.open(tmp_path / "0.dts") as marked:
+        assert (smaller.info["level"], smaller.info["restart_interval"]) == (3, "auto")
+        assert (marked.info["restart_interval"], marked.info["metadata"]) == (4, "keep")
+    assert main(["info", str(tmp_path / "3.dts")]) == 0
+    assert "3 (images made smaller and encoded anew)" in capsys.readouterr().out
+    assert main(["info", str(tmp_path / "0.dts")]) == 0
+    assert "0 (the original pixels; JPEGs rewritten with restart markers)" in capsys.readouterr().out
+    assert main(["extract", str(tmp_path / "0.dts"), str(tmp_path / "out")]) == 0
+    assert "not the bytes of the original files" in capsys.readouterr().out
+
+
+def test_compat(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root = image_folder()
+    assert main(["convert", str(root), "-o", str(tmp_path), "--compat", "--min-blocks", "1"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith(f"wrote {tmp_path}/imagenet_train_lv0.dts")
+    assert "packing   ours: its own fails on this set with min_blocks=1" in out
+    assert main(["convert", str(root), "--compat", "--restart-interval", "none", "--seed", "1"]) == 1
+    assert "compat=True fixes order and bytes: leave seed=1 out" in capsys.readouterr().err
+
+
+def test_an_interruption_says_how_to_go_on(
+    image_folder: Make, tmp_path: pathlib.Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(*args: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_native, "writer_write_block", stop)
+    assert main(["convert", str(image_folder()), "-o", str(tmp_path / "x.dts"), "--resume"]) == 130
+    assert "interrupted: finished work is kept beside" in capsys.readouterr().err
+
+
+def test_estimates_are_of_level_0(image_folder: Make, capsys: Capture) -> None:
+    assert main(["convert", str(image_folder()), "--estimate", "--level", "3"]) == 1
+    assert "--estimate is for level 0" in capsys.readouterr().err
+
+
+def test_restart_intervals() -> None:
+    assert [parse_interval(text) for text in ("auto", "default", "none", "12")] == [
+        "auto",
+        "default",
+        None,
+        12,
+    ]
+    with pytest.raises(argparse.ArgumentTypeError, match="'row' is not a number of MCUs, auto or none"):
+        parse_interval("row")
 
 
 def test_a_failure_is_one_message_and_code_1(

@@ -124,7 +124,7 @@ def test_a_val_set_at_level_2(capsys, tmp_path, samples):
     resign_head(path)
     rows = as_rows(run(capsys, path))
     assert rows["split"] == "val"
-    assert rows["export level"] == "2"
+    assert rows["export level"] == "2 (images made smaller and encoded anew)"
     assert rows["blocks"] == "1 of 16.0 MiB, 16.0 KiB of it for the index"
 
 

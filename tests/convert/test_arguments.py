@@ -14,13 +14,8 @@ from torch_dts.convert._arguments import Options, check_arguments, check_class_t
 
 LATER = {
     "max_size": None,
-    "restart_interval": "default",
     "num_volumes": 1,
     "volume": None,
-    "resume": False,
-    "compat": False,
-    "min_blocks": None,
-    "metadata": "needed",
     "raw_fraction": None,
     "raw_max_pixels": None,
     "targets": None,
@@ -42,6 +37,11 @@ def check(**changes: Any) -> Options:
         "overwrite": False,
         "encoding": "jpeg",
         "block_size": None,
+        "restart_interval": "default",
+        "metadata": "needed",
+        "resume": False,
+        "compat": False,
+        "min_blocks": None,
         "num_workers": 3,
         "progress": None,
         **changes,
@@ -51,6 +51,7 @@ def check(**changes: Any) -> Options:
 
 def test_defaults() -> None:
     assert check() == Options(
+        level=0,
         split=None,
         class_to_idx=None,
         allow_empty=False,
@@ -61,6 +62,11 @@ def test_defaults() -> None:
         overwrite=False,
         encoding="jpeg",
         block_size=16 << 20,
+        restart_interval=None,
+        metadata="needed",
+        resume=False,
+        compat=False,
+        min_blocks=None,
         num_workers=3,
         progress=None,
     )
@@ -84,17 +90,10 @@ def test_convert_s_defaults_are_allowed() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "now"),
     [
-        ("level", 2, "only level 0"),
         ("max_size", 400, "images keep their size"),
-        ("restart_interval", "auto", "bytes are kept"),
-        ("restart_interval", 1, "bytes are kept"),
         ("num_volumes", 2, "one file"),
         ("num_volumes", True, "one file"),
         ("volume", 0, "one file"),
-        ("resume", True, "starts again"),
-        ("compat", True, "only False"),
-        ("min_blocks", 8700, "as many blocks"),
-        ("metadata", "none", "level 0 keeps every byte"),
         ("raw_fraction", 0.5, "no decoded samples"),
         ("raw_max_pixels", 100, "no decoded samples"),
         ("targets", "boxes", "one class number"),
@@ -107,9 +106,39 @@ def test_not_yet(name: str, value: object, now: str) -> None:
         check(**{name: value})
 
 
-@pytest.mark.parametrize(("name", "value"), [("restart_interval", None), ("metadata", "keep")])
-def test_values_that_mean_the_same_at_level_0(name: str, value: object) -> None:
-    assert check(**{name: value}) == check()
+@pytest.mark.parametrize(
+    ("level", "value", "interval"),
+    [(0, "default", None), (2, "default", "auto"), (3, None, None), (0, "auto", "auto"), (1, 65_535, 65_535)],
+)
+def test_restart_interval(level: int, value: object, interval: object) -> None:
+    assert check(level=level, restart_interval=value).restart_interval == interval
+
+
+def test_compat_stores_pillow_s_bytes() -> None:
+    assert check(compat=True, level=3).restart_interval is None
+    assert check(compat=True, min_blocks=7, block_size=16 << 20).min_blocks == 7
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"level": 1, "encoding": "png"}, "level=1 makes JPEGs, encoding='png' does not"),
+        ({"level": 3, "metadata": "keep"}, "metadata='keep' is for level 0"),
+        (
+            {"compat": True, "seed": 1, "order": "source"},
+            "leave order='source', seed=1 out",
+        ),
+        ({"compat": True, "block_size": 32 << 20}, "leave block_size=33554432 out"),
+        ({"compat": True, "level": 1, "restart_interval": "auto"}, "leave restart_interval='auto' out"),
+        ({"min_blocks": 5}, "min_blocks=5 must be at least 1, and is for compat=True at level 0"),
+        ({"min_blocks": 5, "compat": True, "level": 1}, "is for compat=True at level 0"),
+        ({"min_blocks": 0, "compat": True}, "min_blocks=0 must be at least 1"),
+        ({"restart_interval": 4, "encoding": "pixels"}, "restart_interval=4 is for JPEGs, encoding='pixels'"),
+    ],
+)
+def test_what_does_not_go_together(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check(**changes)
 
 
 @pytest.mark.parametrize(
@@ -125,6 +154,10 @@ def test_values_that_mean_the_same_at_level_0(name: str, value: object) -> None:
         ("block_size", 0, "multiple of 16 MiB .* under 4 GiB, not 0"),
         ("block_size", -(16 << 20), "multiple of 16 MiB .* under 4 GiB, not -16777216"),
         ("block_size", 4 << 30, "multiple of 16 MiB .* under 4 GiB, not 4294967296"),
+        ("restart_interval", 0, "restart_interval must be 1 to 65535 MCUs, not 0"),
+        ("restart_interval", 65_536, "restart_interval must be 1 to 65535 MCUs, not 65536"),
+        ("restart_interval", "row", "must be 'default', 'auto', MCUs or None, not 'row'"),
+        ("metadata", "none", "metadata must be one of needed, keep, not 'none'"),
         ("num_workers", -1, "num_workers is -1, expected at least 0"),
         ("class_to_idx", {}, "at least one class"),
         ("class_to_idx", {"a": 0, "b": 2}, "2 classes 0 to 1, found 'b': 2"),
@@ -145,6 +178,8 @@ def test_wrong_values(name: str, value: object, message: str) -> None:
         ("seed", 1.5, "seed must be an int, not 1.5"),
         ("block_size", "16MiB", "block_size must be an int"),
         ("num_workers", True, "num_workers is True, expected an int or None"),
+        ("restart_interval", True, "restart_interval must be an int, not True"),
+        ("resume", 1, "resume must be True or False, not 1"),
         ("overwrite", 1, "overwrite must be True or False, not 1"),
         ("allow_empty", None, "allow_empty must be True or False"),
         ("progress", "yes", "progress must be True, False or None"),

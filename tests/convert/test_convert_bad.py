@@ -225,8 +225,8 @@ def test_no_samples(tmp_path: pathlib.Path) -> None:
 
 
 def test_arguments_are_checked_first(tmp_path: pathlib.Path) -> None:
-    with pytest.raises(ValueError, match=r"convert\(level=2\) is not supported yet: only level 0"):
-        torch_dts.convert(tmp_path / "missing", level=2)
+    with pytest.raises(ValueError, match="level must be 0, 1, 2 or 3, not 4"):
+        torch_dts.convert(tmp_path / "missing", level=4)
     with pytest.raises(ValueError, match="order must be one of"):
         torch_dts.convert(tmp_path / "missing", order="foo")
 

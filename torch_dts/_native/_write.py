@@ -17,6 +17,7 @@ STATEFUL_OPS = (
     "read_files_into",
     "writer_open",
     "writer_write_block",
+    "writer_adopt_block",
     "writer_add_section",
     "writer_finish",
     "writer_abort",
@@ -46,11 +47,13 @@ def writer_open(
     block_size: int,
     block_header_size: int,
     has_raw: bool = False,
+    resume: bool = False,
 ) -> int:
     """A writer handle; the file is `<path>.partial` until writer_finish.
 
     Args:
         has_raw: Some samples may be pixels ("DTSR"): the file is of version 3.1.
+        resume: The partial file keeps its blocks, for writer_adopt_block, and outlives the writer.
     """
     return int(
         call(
@@ -64,6 +67,7 @@ def writer_open(
             block_size,
             block_header_size,
             has_raw,
+            resume,
         )
     )
 
@@ -71,6 +75,15 @@ def writer_open(
 def writer_write_block(writer: int, block_id: int, arena: Tensor, crc: int, sizes: Tensor) -> None:
     """Thread-safe; blocks in any order, each once."""
     call("writer_write_block", writer, block_id, arena, crc, sizes)
+
+
+def writer_adopt_block(writer: int, block_id: int, crc: int, sizes: Tensor, scratch: Tensor) -> bool:
+    """Takes over a block of the resumed partial file; False when it is not one of this CRC-32.
+
+    Args:
+        scratch: uint8 [block_size], overwritten.
+    """
+    return bool(call("writer_adopt_block", writer, block_id, crc, sizes, scratch))
 
 
 def writer_add_section(
@@ -88,5 +101,5 @@ def writer_finish(writer: int, max_pic_area: int, source_bytes: int) -> None:
 
 
 def writer_abort(writer: int) -> None:
-    """Removes the partial file."""
+    """Gives up; removes the partial file unless the writer was opened with `resume`."""
     call("writer_abort", writer)

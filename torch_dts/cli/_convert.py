@@ -12,15 +12,15 @@ from torch_dts._paths import display
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
 from torch_dts.convert import _estimate
-from torch_dts.convert._arguments import CHECKS, ON_ERRORS, ORDERS, SPLITS
+from torch_dts.convert._arguments import CHECKS, METADATA, ON_ERRORS, ORDERS, SPLITS
 from torch_dts.convert._convert import convert
 from torch_dts.convert._estimate import estimate
 from torch_dts.convert._report import ConvertReport
 
 _DESCRIPTION = """\
-Pack a folder of images into one .dts file. Every file's bytes are kept as they are; the
-folder is only read. The folder has one sub-folder per class, as torchvision's
-ImageFolder wants it:
+Pack a folder of images into one .dts file. Every file's bytes are kept as they are (level
+0), or images are made smaller (levels 1 to 3); the folder is only read. The folder has one
+sub-folder per class, as torchvision's ImageFolder wants it:
     photos/cat/1.jpg  photos/cat/2.jpg  photos/dog/1.jpg  ...
 Or a tar of such a folder, several tars, WebDataset shards, the files of MNIST, or those of
 CIFAR's binary version: read where they lie, not unpacked.
@@ -32,6 +32,9 @@ examples:
   torch-dts convert imagenet/train -o train.dts   names the file
   torch-dts convert imagenet/val -o val.dts --order source
                                                   a validation set keeps the folder's order
+  torch-dts convert photos --level 3              smaller images, a third of the bytes
+  torch-dts convert photos --restart-interval auto
+                                                  the same pictures, laid out so that crops decode faster
   torch-dts convert ILSVRC2012_img_train.tar      the tar as it is published, a tar of tars
   torch-dts convert flat.tar --labels labels.csv  rows "name.jpg,class" for images without class folders
   torch-dts convert 'shards/s-{000..099}.tar' -o train.dts
@@ -103,6 +106,39 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="SIZE",
         help="bytes of a block, such as 32MiB; larger ones are for images above 16 MiB (default: 16MiB)",
     )
+    add(
+        "--level",
+        type=int,
+        choices=range(4),
+        default=0,
+        help="0 keeps the bytes (default); 1: short side at most 400 pixels, quality 90; "
+        "2: and at most 600 x 400; 3: as 2, quality 80",
+    )
+    add(
+        "--restart-interval",
+        type=parse_interval,
+        default="default",
+        metavar="N|auto|none",
+        help="MCUs between restart markers, from which crops are decoded alone; at level 0 JPEGs are "
+        "rewritten without loss (default: none at level 0, auto at levels 1 to 3)",
+    )
+    add(
+        "--metadata",
+        choices=METADATA,
+        default="needed",
+        help="what rewritten JPEGs of level 0 keep: what the picture needs (default), or all",
+    )
+    add(
+        "--resume",
+        action="store_true",
+        help="keep finished work when stopped or killed, and go on from it",
+    )
+    add(
+        "--compat",
+        action="store_true",
+        help="write what the format's first readers take, byte for byte as their exporter does",
+    )
+    add("--min-blocks", type=int, metavar="N", help="blocks that --compat at level 0 starts from")
     add("--allow-empty", action="store_true", help="classes without images are fine")
     add(
         "--class-to-idx",
@@ -118,6 +154,8 @@ def run(args: argparse.Namespace) -> int:
     source = args.source[0] if len(args.source) == 1 else args.source
     numbers = None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx)
     if args.estimate:
+        if args.level or args.restart_interval not in ("default", None) or args.compat:
+            raise ValueError("--estimate is for level 0 without restart markers, where bytes are kept")
         found = estimate(
             source,
             labels=args.labels,
@@ -144,6 +182,12 @@ def run(args: argparse.Namespace) -> int:
         check=args.check,
         on_error=args.on_error,
         overwrite=args.overwrite,
+        level=args.level,
+        restart_interval=args.restart_interval,
+        metadata=args.metadata,
+        resume=args.resume,
+        compat=args.compat,
+        min_blocks=args.min_blocks,
         block_size=args.block_size,
         num_workers=args.num_workers,
         progress=args.progress,
@@ -159,6 +203,17 @@ def parse_size(text: str) -> int:
     if not digits.isdecimal() or unit not in _UNITS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 32MiB")
     return int(digits) * _UNITS[unit]
+
+
+def parse_interval(text: str) -> int | str | None:
+    """An argument type: a number of MCUs, "auto", "default" or "none"."""
+    if text in ("auto", "default"):
+        return text
+    if text == "none":
+        return None
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number of MCUs, auto or none")
+    return int(text)
 
 
 def read_class_to_idx(path: str) -> dict[str, int]:

@@ -38,5 +38,6 @@ def run(args: argparse.Namespace) -> int:
     emit(
         f"{num_of(report.num_files, 'file')}, {human_bytes(report.num_bytes)}, "
         f"written to {display(report.directory)} in {report.seconds:.1f} s"
+        + ("" if report.bytes_kept else "; images as they are stored, not the bytes of the original files")
     )
     return 0

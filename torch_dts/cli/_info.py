@@ -88,7 +88,7 @@ def as_table(facts: dict[str, Any]) -> str:
         ("classes", _classes(facts["classes"])),
     ]
     if facts["image_shape"] is None:
-        rows.insert(3, ("export level", f"{facts['level']}{_LEVELS.get(facts['level'], '')}"))
+        rows.insert(3, ("export level", f"{facts['level']}{_what_bytes(facts)}"))
         rows.append(("blocks", _blocks(facts)))
     else:
         rows.append(("images", "{} x {} x {} (height, width, channels), raw".format(*facts["image_shape"])))
@@ -112,7 +112,14 @@ def as_table(facts: dict[str, Any]) -> str:
     return two_columns(rows)
 
 
-_LEVELS = {0: " (original files, byte for byte)"}
+def _what_bytes(facts: dict[str, Any]) -> str:
+    """Whether the stored bytes are those of the original files."""
+    if facts["level"]:
+        return " (images made smaller and encoded anew)"
+    if facts["info"].get("restart_interval") is not None:
+        return " (the original pixels; JPEGs rewritten with restart markers)"
+    kept = facts["info"].get("bytes_kept", True) is not False
+    return " (original files, byte for byte)" if kept else " (not the bytes of the original files)"
 
 
 def _room(file: DTSFile) -> dict[str, Any]:

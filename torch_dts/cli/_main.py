@@ -57,8 +57,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = int(args.run(args))
         flush()
-    except KeyboardInterrupt:
-        emit_error("torch-dts: interrupted")
+    except KeyboardInterrupt as stop:
+        emit_error(f"torch-dts: interrupted{f': {stop}' if str(stop) else ''}")
         code = 130
     except Exception as error:
         if os.environ.get("TORCH_DTS_TRACEBACK") == "1":

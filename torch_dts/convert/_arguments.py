@@ -20,17 +20,14 @@ ORDERS = ("shuffled", "source")
 CHECKS = ("header", "decode", "none")
 ENCODINGS = ("jpeg", "pixels", "png")
 ON_ERRORS = ("raise", "skip", "keep")
+METADATA = ("needed", "keep")
+MOST_RESTART_INTERVAL = 65_535  # MCUs: JPEG's DRI has 16 bits
 
 # What arguments of later versions may hold today, and how that is said.
 _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
     "max_size": ((None,), "only None: images keep their size"),
-    "restart_interval": (("default", None), "only 'default' or None: bytes are kept as they are"),
     "num_volumes": ((1,), "only 1: all samples go into one file"),
     "volume": ((None,), "only None: all samples go into one file"),
-    "resume": ((False,), "only False: a stopped conversion starts again"),
-    "compat": ((False,), "only False"),
-    "min_blocks": ((None,), "only None: as many blocks as the samples need"),
-    "metadata": (("needed", "keep"), "only 'needed' or 'keep': level 0 keeps every byte"),
     "raw_fraction": ((None,), "only None: no decoded samples"),
     "raw_max_pixels": ((None,), "only None: no decoded samples"),
     "targets": ((None,), "only None: one class number a sample"),
@@ -40,8 +37,9 @@ _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
 
 @dataclass(frozen=True)
 class Options:
-    """The checked arguments that shape a conversion at level 0."""
+    """The checked arguments that shape a conversion."""
 
+    level: int
     split: str | None
     class_to_idx: dict[str, int] | None
     allow_empty: bool
@@ -52,6 +50,12 @@ class Options:
     overwrite: bool
     encoding: str
     block_size: int
+    restart_interval: str | int | None
+    """None: no markers; "auto"; or MCUs."""
+    metadata: str
+    resume: bool
+    compat: bool
+    min_blocks: int | None
     num_workers: int
     progress: bool | None
 
@@ -69,6 +73,11 @@ def check_arguments(
     overwrite: bool,
     encoding: str,
     block_size: int | None,
+    restart_interval: str | int | None,
+    metadata: str,
+    resume: bool,
+    compat: bool,
+    min_blocks: int | None,
     num_workers: int | None,
     progress: bool | None,
     later: Mapping[str, Any],
@@ -82,17 +91,39 @@ def check_arguments(
         ValueError: A value outside of the allowed set, or one that is not supported yet.
         TypeError: A value of the wrong type.
     """
-    if _as_int("level", level) not in (0, 1, 2, 3):
+    level = _as_int("level", level)
+    if level not in (0, 1, 2, 3):
         raise ValueError(f"level must be 0, 1, 2 or 3, not {level!r}")
-    if level != 0:
-        raise not_yet("level", level, "only level 0")
     for name, value in later.items():
         allowed, now = _NOW[name]
         if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
             raise not_yet(name, value, now)
     if progress is not None and not isinstance(progress, bool):
         raise TypeError(f"progress must be True, False or None, not {progress!r}")
+    encoding = _one_of("encoding", encoding, ENCODINGS)
+    metadata = _one_of("metadata", metadata, METADATA)
+    interval = _check_restart_interval(restart_interval, level)
+    if level and encoding != "jpeg":
+        raise ValueError(f"level={level} makes JPEGs, encoding={encoding!r} does not: leave one of them out")
+    if level and metadata == "keep":
+        raise ValueError(
+            f"metadata='keep' is for level 0: level={level} encodes images anew, without metadata"
+        )
+    if interval is not None and encoding != "jpeg":
+        raise ValueError(
+            f"restart_interval={restart_interval!r} is for JPEGs, encoding={encoding!r} makes none: "
+            "leave one of them out"
+        )
+    compat = _as_bool("compat", compat)
+    if compat:
+        _check_compat(encoding, order, seed, block_size, restart_interval)
+        interval = None
+    if min_blocks is not None:
+        min_blocks = _as_int("min_blocks", min_blocks)
+        if min_blocks < 1 or not compat or level:
+            raise ValueError(f"min_blocks={min_blocks} must be at least 1, and is for compat=True at level 0")
     return Options(
+        level=level,
         split=None if split is None else _one_of("split", split, SPLITS, "train, val or None"),
         class_to_idx=None if class_to_idx is None else check_class_to_idx(class_to_idx),
         allow_empty=_as_bool("allow_empty", allow_empty),
@@ -102,8 +133,13 @@ def check_arguments(
         check=_one_of("check", check, CHECKS),
         on_error=_one_of("on_error", on_error, ON_ERRORS),
         overwrite=_as_bool("overwrite", overwrite),
-        encoding=_one_of("encoding", encoding, ENCODINGS),
+        encoding=encoding,
         block_size=_check_block_size(block_size),
+        restart_interval=interval,
+        metadata=metadata,
+        resume=_as_bool("resume", resume),
+        compat=compat,
+        min_blocks=min_blocks,
         num_workers=check_num_workers(num_workers, most=MOST_THREADS),
         progress=progress,
     )
@@ -156,6 +192,36 @@ def _one_of(name: str, value: object, allowed: Sequence[str], words: str | None 
     if not isinstance(value, str) or value not in allowed:
         raise ValueError(f"{name} must be one of {words or ', '.join(allowed)}, not {value!r}")
     return value
+
+
+def _check_restart_interval(value: object, level: int) -> str | int | None:
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
+    if isinstance(value, str):
+        if value != "default":
+            raise ValueError(f"restart_interval must be 'default', 'auto', MCUs or None, not {value!r}")
+        return "auto" if level else None
+    number = _as_int("restart_interval", value)
+    if not 1 <= number <= MOST_RESTART_INTERVAL:
+        raise ValueError(f"restart_interval must be 1 to {MOST_RESTART_INTERVAL} MCUs, not {number}")
+    return number
+
+
+def _check_compat(encoding: str, order: str, seed: int, block_size: object, interval: object) -> None:
+    """Raises ValueError for a value of what compat=True fixes."""
+    wrong = [
+        f"{name}={value!r}"
+        for name, value, fixed in (
+            ("encoding", encoding, ("jpeg",)),
+            ("order", order, ("shuffled",)),
+            ("seed", seed, (42,)),
+            ("block_size", block_size, (None, BLOCK_SIZE_STEP)),
+            ("restart_interval", interval, ("default", None)),
+        )
+        if value not in fixed
+    ]
+    if wrong:
+        raise ValueError(f"compat=True fixes order and bytes: leave {', '.join(wrong)} out")
 
 
 def _check_block_size(block_size: int | None) -> int:

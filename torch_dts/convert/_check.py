@@ -20,6 +20,7 @@ from torch_dts import _native
 from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts.convert._levels import mode_reason
 from torch_dts.convert._report import BadSample
 from torch_dts.convert._samples import OUR_TROUBLE, Samples
 
@@ -62,7 +63,13 @@ class _Chunk:
     bad: list[BadSample] = field(default_factory=list)
 
 
-def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool | None) -> Checked:
+def check_samples(
+    samples: Samples,
+    mode: str,
+    num_workers: int,
+    progress: bool | None,
+    image_modes: frozenset[str] | None = None,
+) -> Checked:
     """Checks all samples.
 
     Args:
@@ -70,11 +77,13 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
             "decode": the image must decode to RGB as torchvision's loader does it;
             "none": the file must be there.
         num_workers: Threads.
+        image_modes: Pillow's modes that are fine; None: all.
 
     Raises:
         OSError: Trouble that is not a sample's own, such as too many open files.
     """
-    run = {"header": _check_headers, "decode": _check_decode, "none": _check_none}[mode]
+    run = {"header": _check_headers, "decode": _check_each, "none": _check_each}[mode]
+    look = None if mode == "none" else _make_looker(image_modes, decodes=mode == "decode")
     step = _CHUNK[mode]
     checked = Checked(torch.full((len(samples),), -1, dtype=torch.int64))
     Image.init()  # not left to the threads: loading PIL's plugins is not thread-safe
@@ -83,7 +92,7 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
         # PIL warns of odd metadata, and of images above half of its size limit.
         warnings.simplefilter("ignore")
         for start, chunk in map_in_order(
-            lambda start: run(samples, start, min(start + step, len(samples))),
+            lambda start: run(samples, start, min(start + step, len(samples)), look),
             range(0, len(samples), step),
             num_workers,
         ):
@@ -96,11 +105,11 @@ def check_samples(samples: Samples, mode: str, num_workers: int, progress: bool 
     return checked
 
 
-def _check_headers(samples: Samples, start: int, stop: int) -> _Chunk:
+def _check_headers(samples: Samples, start: int, stop: int, look: _Looker | None) -> _Chunk:
     if samples.archives is not None:
         rows = samples.archives.probe(start, stop)
     elif not all(samples.files[start:stop]):
-        return _check_each(samples, start, stop, _open_only)
+        return _check_each(samples, start, stop, look)
     else:
         rows = _native.probe_files(samples.files[start:stop])
     kind, sizes, width, height, components = rows.unbind(1)
@@ -112,20 +121,12 @@ def _check_headers(samples: Samples, start: int, stop: int) -> _Chunk:
         fine &= area <= 2 * limit
     chunk = _Chunk(start, torch.where(kind >= 0, sizes, -1), int(torch.where(fine, area, 0).max()))
     for at in (~fine).nonzero().flatten().tolist():
-        one = _check_each(samples, start + at, start + at + 1, _open_only)
+        one = _check_each(samples, start + at, start + at + 1, look)
         chunk.sizes[at] = one.sizes[0]
         chunk.max_area = max(chunk.max_area, one.max_area)
         chunk.num_deep += one.num_deep
         chunk.bad += one.bad
     return chunk
-
-
-def _check_decode(samples: Samples, start: int, stop: int) -> _Chunk:
-    return _check_each(samples, start, stop, _decode)
-
-
-def _check_none(samples: Samples, start: int, stop: int) -> _Chunk:
-    return _check_each(samples, start, stop, None)
 
 
 def _check_each(samples: Samples, start: int, stop: int, look: _Looker | None) -> _Chunk:
@@ -185,21 +186,20 @@ def _look_at(file: IO[bytes], size: int, look: _Looker | None) -> tuple[str, _Lo
         return f"{type(error).__name__}: {error}", _Look()
 
 
-def _open_only(file: IO[bytes]) -> _Look:
-    with Image.open(file) as image:
-        return _seen(image)
+def _make_looker(image_modes: frozenset[str] | None, decodes: bool) -> _Looker:
+    """Opens an image, and decodes it if asked for."""
 
+    def look(file: IO[bytes]) -> _Look:
+        with Image.open(file) as image:
+            if image_modes is not None and image.mode not in image_modes:
+                raise OSError(mode_reason(image.mode))
+            # Pillow's modes I;16, I;16B, I and F; all others have 8 bits or fewer.
+            seen = _Look(image.width * image.height, image.mode[0] in "IF")
+            if decodes:
+                image.convert("RGB")
+            return seen
 
-def _decode(file: IO[bytes]) -> _Look:
-    with Image.open(file) as image:
-        seen = _seen(image)
-        image.convert("RGB")
-        return seen
-
-
-def _seen(image: Image.Image) -> _Look:
-    # Pillow's modes I;16, I;16B, I and F; all others have 8 bits or fewer.
-    return _Look(image.width * image.height, image.mode[0] in "IF")
+    return look
 
 
 def _os_reason(path: str, error: OSError) -> str:

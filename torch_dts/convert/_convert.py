@@ -5,23 +5,18 @@ from __future__ import annotations
 
 import os
 import time
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from torch_dts._words import num_of
-from torch_dts.convert import _metadata
 from torch_dts.convert._arguments import Options, check_arguments
-from torch_dts.convert._check import check_samples
-from torch_dts.convert._kept import Kept, choose
+from torch_dts.convert._compat import compat_path
+from torch_dts.convert._convert_samples import convert_samples
 from torch_dts.convert._open_path import open_path
-from torch_dts.convert._pack_write import plan_blocks
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import write_pixel_set
 from torch_dts.convert._report import ConvertReport
 from torch_dts.convert._sources import kind_of, list_samples
-from torch_dts.convert._target import refuse_source, resolve_target
-from torch_dts.convert._write_file import FileFacts, is_val_split, write_file
+from torch_dts.convert._target import resolve_target
 
 
 def convert(
@@ -58,15 +53,17 @@ def convert(
     """Packs a data set of images into one .dts file. Sources are only ever read.
 
     At level 0 every file's bytes are kept as they are, so that `DTSDataset(file)[i]` is
-    `ImageFolder(folder)[i]`. The file appears under its name when it is complete, and is
-    the same to the byte for any number of workers.
+    `ImageFolder(folder)[i]`. Levels 1 to 3 make smaller files of smaller images, and
+    `restart_interval` lets crops be decoded alone. The file appears under its name when it is
+    complete, and is the same to the byte for any number of workers.
 
     torchvision's MNIST, FashionMNIST, KMNIST, EMNIST, SVHN, CIFAR10 and CIFAR100 (and Subset and
     ConcatDataset of them, and pixel files) become a pixel file: their arrays as they are, in
     source order, with the split that the data set names. It has no blocks, so `order`, `seed`,
     `check` and `on_error` change nothing there.
 
-    Memory: one block (16 MiB) per worker, and the list of samples.
+    Memory: one block (16 MiB) per worker, and the list of samples. Where bytes are encoded
+    anew, the disk holds them twice while the file is written.
 
     Args:
         source: A folder with one folder per class; a tar archive of such a folder (ImageNet's tar of
@@ -81,7 +78,10 @@ def convert(
         path: The file to write, "~" is expanded. None: `<root>.dts` beside the source folder.
             While it is written it is called `<path>.partial`; a file of that name, left
             over or of another origin, is taken over and replaced.
-        level: 0 keeps the bytes. 1 to 3 are not supported yet.
+        level: 0 keeps the bytes. 1 to 3 encode each image anew as a JPEG without metadata: at
+            level 1 with a short side of at most 400 pixels at quality 90, at levels 2 and 3 cut
+            to at most 600 x 400 around the centre, at quality 90 and 80 (docs/convert.md).
+            Images of modes that no JPEG holds (16 bits a value) are bad samples.
         split: "train" or "val", stored in the file, and which of the two is taken where an archive or a
             folder of original files holds both. None: "val" when the folder is
             called val, valid, validation or test, the source .dts file is "val", or the data
@@ -96,20 +96,38 @@ def convert(
             (truncated files are found), "none" only looks whether it is there.
         on_error: Bad samples "raise" one error that lists all, or are left out ("skip"),
             or stored as they are ("keep"). An exception of a data set's
-            `__getitem__` makes its sample a bad one.
+            `__getitem__` makes its sample a bad one. Damage that only decoding shows is found
+            while encoding, and then "raise" ends the conversion at the first such samples.
         overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
             what it points to.
         encoding: "jpeg" keeps each file's bytes, whatever kind of image it is, and arrays of
             pixels as a pixel file. "pixels" makes a pixel file of any data set of PIL images
             (mode L or RGB) or uint8 arrays of one size, at most 256 classes and less than
             4 GiB. "png" stores images that are pixels as PNG in blocks, which have no such limits.
+        restart_interval: MCUs (squares of mostly 16 x 16 pixels) between the restart markers of
+            each JPEG, or "auto": a part of a row of them that is fast to decode from and costs
+            nearly nothing. At level 0 this writes JPEGs anew without loss: pixels are compared,
+            and what can't be rewritten keeps its bytes. None: no markers. "default": none at
+            level 0, "auto" at levels 1 to 3.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
+        resume: Keep finished work in files beside the target when the conversion stops or is
+            killed, and go on from there. False: nothing is left, and what an earlier call left
+            is deleted.
+        compat: Write what the format's first readers take: samples numbered by file name, packed
+            as their exporter does, at levels 1 to 3 with Pillow's bytes as they are. A set that
+            its packing fails on is packed our way within its limits (the report says so). `path`
+            may be None or a folder: the file is then called imagenet_train_lv0.dts or the like.
+        min_blocks: With compat at level 0, the number of blocks that packing starts from. None: 8700
+            and 400 for the sets of ImageNet-1k, else a number that suits the set.
+        metadata: What a JPEG that is rewritten at level 0 keeps beside the picture: "needed" is
+            what changes how it is shown (colour profile, orientation), "keep" is all.
         labels: For the images of a folder or of archives whose labels are not in the paths: a file with
             rows "<file name>,<label>" (a CSV, header or not; or with a space) or one label a
             line, a mapping of file names to labels, or a sequence in the order of the sorted files.
             Labels are class names (sorted for their numbers, or as `class_to_idx` has them) or class
             numbers. Every image needs one, every row an image.
-        num_workers: Threads. None: one per usable CPU.
+        num_workers: Threads; at levels 1 to 3 each has a process for Pillow beside it. None:
+            one per usable CPU.
         progress: Show a bar on stderr. None: when stderr is a terminal.
 
     The other arguments belong to later versions and take their defaults only.
@@ -120,7 +138,8 @@ def convert(
 
     Raises:
         ValueError: A wrong or not yet supported argument, a sample larger than a block,
-            no samples, an output that is one of the sources.
+            no samples, an output that is one of the sources, finished work of another
+            conversion (resume=True; says what differs).
         BadSamplesError: (a ValueError) samples that failed their check; all are listed.
         TypeError: A source or an item of another type.
         FileExistsError: `path` exists and overwrite is False.
@@ -128,6 +147,7 @@ def convert(
             a folder below it that can't be listed.
         CorruptFileError: A source file changed while it was converted; a source .dts file
             is damaged.
+        BlockingIOError: (an OSError) another process is writing the same file.
     """
     started = time.perf_counter()
     options = check_arguments(
@@ -142,17 +162,17 @@ def convert(
         overwrite=overwrite,
         encoding=encoding,
         block_size=block_size,
+        restart_interval=restart_interval,
+        metadata=metadata,
+        resume=resume,
+        compat=compat,
+        min_blocks=min_blocks,
         num_workers=num_workers,
         progress=progress,
         later={
             "max_size": max_size,
-            "restart_interval": restart_interval,
             "num_volumes": num_volumes,
             "volume": volume,
-            "resume": resume,
-            "compat": compat,
-            "min_blocks": min_blocks,
-            "metadata": metadata,
             "raw_fraction": raw_fraction,
             "raw_max_pixels": raw_max_pixels,
             "targets": targets,
@@ -160,6 +180,8 @@ def convert(
         },
     )
     source = open_path(source, labels, options.split)
+    if options.compat:
+        path = compat_path(path, source, options.level, options.split)
     target = resolve_target(path, source, options.overwrite)
     if options.encoding != "png":
         pixels = find_pixel_set(
@@ -174,6 +196,11 @@ def convert(
                     f"block_size={block_size} has no meaning for a pixel file, which has no blocks: leave it "
                     "out, or pass encoding='png' to store the images in blocks"
                 )
+            if options.level or options.restart_interval is not None or options.resume or options.compat:
+                raise ValueError(
+                    "level, restart_interval, resume and compat have no meaning for a pixel file, whose "
+                    "pixels are kept as they are: leave them out"
+                )
             return _convert_pixels(target, source, pixels, options, started)
     samples = list_samples(
         source,
@@ -183,45 +210,9 @@ def convert(
         progress=options.progress,
     )
     try:
-        checked = check_samples(samples, options.check, options.num_workers, options.progress)
-        refuse_source(target, samples.files, checked.sizes)
-        choice = choose(samples, checked, options.on_error)
-        kept = choice.kept
-        _explain_png(kept.num_encoded, options.encoding)
-        plan = plan_blocks(kept, options.block_size, options.order, options.seed)
-        facts = FileFacts(
-            level=0,
-            is_val=is_val_split(options.split, samples),
-            max_area=checked.max_area,
-            source_bytes=int(kept.sizes.sum()),
-            info=_encode_info(options, kept, len(choice.left_out)),
-        )
-        totals = write_file(
-            target,
-            kept,
-            plan,
-            facts,
-            overwrite=options.overwrite,
-            num_workers=options.num_workers,
-            progress=options.progress,
-        )
+        return convert_samples(target, samples, options, started)
     finally:
         samples.close()
-    return ConvertReport(
-        path=target,
-        num_samples=len(kept),
-        num_classes=len(samples.classes),
-        num_blocks=plan.num_blocks,
-        room_bytes=plan.room_bytes(kept.sizes),
-        file_bytes=os.stat(target).st_size,
-        source_bytes=facts.source_bytes,
-        seconds=time.perf_counter() - started,
-        skipped=tuple(choice.left_out),
-        kept_bad=tuple(choice.kept_bad),
-        num_missing_eoi=totals.num_missing_eoi,
-        num_encoded=kept.num_encoded,
-        num_deep=checked.num_deep,
-    )
 
 
 def _convert_pixels(
@@ -246,35 +237,4 @@ def _convert_pixels(
         source_bytes=pixels.num_bytes,
         seconds=time.perf_counter() - started,
         sample_shape=pixels.shape,
-    )
-
-
-def _explain_png(num_encoded: int, encoding: str) -> None:
-    """Refuses encoding="png" where nothing is a PIL image, warns of those that became PNG unasked."""
-    if encoding == "png":
-        if not num_encoded:
-            raise ValueError(
-                "encoding='png' is for images that are pixels (CIFAR10, MNIST, PIL images); all samples of "
-                "this source have encoded bytes, which are kept: leave encoding out"
-            )
-    elif num_encoded:
-        were = f"{num_of(num_encoded, 'PIL image')} {'was' if num_encoded == 1 else 'were'}"
-        warnings.warn(
-            f"{were} stored as PNG: the bytes of the original files are not known. "
-            f"To keep them, let the data set give paths or encoded bytes",
-            stacklevel=3,
-        )
-
-
-def _encode_info(options: Options, kept: Kept, num_skipped: int) -> bytes:
-    return _metadata.encode_info(
-        kind=kept.samples.kind,
-        num_listed=len(kept.samples),
-        num_skipped=num_skipped,
-        num_encoded=kept.num_encoded,
-        bytes_kept=kept.num_encoded == 0 and kept.samples.are_original,
-        order=options.order,
-        seed=options.seed,
-        check=options.check,
-        encoding=options.encoding,
     )

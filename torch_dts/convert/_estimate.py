@@ -212,7 +212,7 @@ def _look(
         num_blocks = _native.pack_samples(
             sizes,
             block_size=block_size,
-            min_block_header_size=MIN_BLOCK_HEADER_BYTES,
+            min_block_header_size=MIN_BLOCK_HEADER_BYTES[0],
             shuffled=True,
             seed=seed,
         )[1].numel()

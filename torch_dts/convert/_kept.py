@@ -76,6 +76,17 @@ def choose(samples: Samples, checked: Checked, on_error: str) -> Choice:
     return Choice(keep_all_but(samples, checked.sizes, left_out), left_out, kept_bad)
 
 
+def merge_bad(choice: Choice, bad: list[BadSample], on_error: str) -> tuple[list[BadSample], list[BadSample]]:
+    """Samples left out and bad ones kept, with those found bad behind the check, each once.
+
+    A sample that the check found bad and `on_error` kept may have turned out bad again.
+    """
+    if on_error == "skip":
+        return sorted([*choice.left_out, *bad], key=lambda each: each.index), choice.kept_bad
+    known = {each.index: each for each in [*bad, *choice.kept_bad]}
+    return choice.left_out, [known[index] for index in sorted(known)]
+
+
 def keep_all_but(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample]) -> Kept:
     """All samples but those left out; ValueError when none is left.
 
@@ -86,9 +97,14 @@ def keep_all_but(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample])
     is_kept[[each.index for each in left_out]] = False
     numbers = is_kept.nonzero().flatten()
     if not numbers.numel():
-        which = f"all {len(samples):,} of the source are" if len(samples) > 1 else "the source's only one is"
-        raise ValueError(f"no samples are left: {which} bad")
+        raise nothing_left(len(samples))
     return Kept(samples, numbers, sizes[numbers], samples.labels[numbers])
+
+
+def nothing_left(num_samples: int) -> ValueError:
+    """The error for a source whose samples are all bad."""
+    which = f"all {num_samples:,} of the source are" if num_samples > 1 else "the source's only one is"
+    return ValueError(f"no samples are left: {which} bad")
 
 
 def _decide(checked: Checked, on_error: str) -> tuple[list[BadSample], list[BadSample]]:

@@ -12,7 +12,7 @@ import os
 import struct
 import sys
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -37,21 +37,30 @@ def encode_info(
     seed: int,
     check: str,
     encoding: str = "jpeg",
+    level: int = 0,
+    restart_interval: str | int | None = None,
+    metadata: str = "needed",
+    encoder: str | None = None,
+    kept_original: Mapping[str, int] | None = None,
+    compat: bool = False,
 ) -> bytes:
-    """INFO of a level-0 file: what shaped the result, nothing that differs between two runs.
+    """INFO of a file of blocks: what shaped the result, nothing that differs between two runs.
 
     Args:
         num_encoded: Samples of the file that were PIL images and became PNG.
         encoding: As `torch_dts.convert` got it.
         bytes_kept: Every sample has the bytes of its original file.
+        encoder: What made the bytes, with its version; None: they are the source's.
+        compat: Order and packing are those of the format's first exporter, or as near as can be.
+        kept_original: Samples that kept their bytes though others were encoded anew, by reason.
     """
     info: dict[str, Any] = {
         "writer": f"torch_dts {__version__}",
-        "level": 0,
+        "level": level,
         "bytes_kept": bytes_kept,
         "encoding": encoding,
-        "encoder": None,
-        "restart_interval": None,
+        "encoder": encoder,
+        "restart_interval": restart_interval,
         "source": {
             "kind": kind,
             "num_samples": num_listed,
@@ -62,6 +71,11 @@ def encode_info(
         "seed": seed,
         "check": check,
     }
+    if encoder is not None and level == 0:
+        info["metadata"] = metadata
+        info["kept_original"] = dict(kept_original or {})
+    if compat:
+        info["compat"] = True
     return json.dumps(info, sort_keys=True, separators=(",", ":")).encode()
 
 

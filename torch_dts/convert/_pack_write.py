@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Packing -> blocks -> writer.
 
-    sizes -> plan_blocks -> BlockPlan -> [thread: read files, scan, index, CRC, write] -> Totals
+    sizes -> plan_blocks -> BlockPlan -> [thread: read samples, scan, index, CRC, write] -> Totals
 
 Each thread owns one arena of block_size bytes; nothing else grows with the data.
 """
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from dataclasses import dataclass
 
@@ -18,9 +19,11 @@ from torch_dts import _native
 from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
 
-MIN_BLOCK_HEADER_BYTES = 4096
+# In front of a block's samples, by level; more where samples are small and many.
+MIN_BLOCK_HEADER_BYTES = (4096, 16384, 16384, 16384)
 ALIGNMENT = 64
 
 
@@ -44,6 +47,13 @@ class BlockPlan:
         capacity = self.block_size - self.block_header_size
         return self.num_blocks * capacity - int(_padded(sizes).sum())
 
+    def digest(self, kept: Kept) -> bytes:
+        """SHA-256 of which sample lies where: two equal plans make equal blocks."""
+        digest = hashlib.sha256(f"{self.block_size} {self.block_header_size}".encode())
+        for column in (self.order, torch.tensor(self.first), kept.numbers, kept.sizes, kept.labels):
+            digest.update(column.contiguous().numpy().tobytes())
+        return digest.digest()
+
 
 @dataclass
 class Totals:
@@ -51,19 +61,22 @@ class Totals:
 
     max_area: int = 0
     num_missing_eoi: int = 0
+    num_resumed: int = 0
+    """Blocks taken over from an interrupted run."""
 
 
-def plan_blocks(kept: Kept, block_size: int, order: str, seed: int) -> BlockPlan:
+def plan_blocks(kept: Kept, block_size: int, order: str, seed: int, level: int = 0) -> BlockPlan:
     """Distributes the samples over blocks.
 
     Raises:
         ValueError: A sample is larger than a block can hold; names it and `block_size=`.
     """
-    _refuse_too_large(kept, block_size)
+    min_header_size = MIN_BLOCK_HEADER_BYTES[level]
+    refuse_too_large(kept, block_size, min_header_size)
     stored_order, counts, block_header_size = _native.pack_samples(
         kept.sizes,
         block_size=block_size,
-        min_block_header_size=MIN_BLOCK_HEADER_BYTES,
+        min_block_header_size=min_header_size,
         shuffled=order == "shuffled",
         seed=seed,
     )
@@ -72,20 +85,35 @@ def plan_blocks(kept: Kept, block_size: int, order: str, seed: int) -> BlockPlan
 
 
 def write_blocks(
-    writer: int, plan: BlockPlan, kept: Kept, num_workers: int, progress: bool | None, level: int = 0
+    writer: int,
+    plan: BlockPlan,
+    kept: Kept,
+    num_workers: int,
+    progress: bool | None,
+    level: int = 0,
+    journal: Journal | None = None,
 ) -> Totals:
     """Copies all samples into blocks and gives them to the writer.
+
+    Args:
+        journal: Knows the blocks that an earlier run has left in the partial file, and gets the
+            others. The writer is a resumed one then.
 
     Raises:
         OSError: A source can't be read, or the disk is full.
         CorruptFileError: A source file changed its size since it was listed.
     """
     totals = Totals()
-    fill = _BlockFiller(writer, plan, kept, level)
+    finished = {} if journal is None else journal.begin_blocks(plan.digest(kept))
+    fill = _BlockFiller(writer, plan, kept, level, finished)
     num_threads = min(num_workers, plan.num_blocks)
     with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
-        for _, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
-            num_bytes, max_area, num_missing_eoi = done
+        for block_id, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
+            facts, is_adopted = done
+            totals.num_resumed += is_adopted
+            if journal is not None and not is_adopted:
+                journal.add_block(block_id, facts)
+            _, num_bytes, max_area, num_missing_eoi = facts
             totals.max_area = max(totals.max_area, max_area)
             totals.num_missing_eoi += num_missing_eoi
             bar.add(num_bytes)
@@ -95,21 +123,32 @@ def write_blocks(
 class _BlockFiller:
     """Fills and writes one block at a time on each thread that calls it."""
 
-    def __init__(self, writer: int, plan: BlockPlan, kept: Kept, level: int) -> None:
+    def __init__(
+        self, writer: int, plan: BlockPlan, kept: Kept, level: int, finished: dict[int, list[int]]
+    ) -> None:
         self._writer = writer
         self._plan = plan
         self._kept = kept
         self._level = level
+        self._finished = finished
         self._own = threading.local()
 
-    def write_block(self, block_id: int) -> tuple[int, int, int]:
-        """Returns the block's sample bytes, its largest area and its JPEGs without EOI."""
+    def write_block(self, block_id: int) -> tuple[list[int], bool]:
+        """Writes a block, unless an earlier run has.
+
+        Returns:
+            Its CRC-32, its sample bytes, its largest area and its JPEGs without EOI; whether it
+            was there already.
+        """
         plan, kept = self._plan, self._kept
         chosen = plan.order[plan.first[block_id] : plan.first[block_id + 1]]
         sizes = kept.sizes[chosen]
+        arena = self._arena()
+        facts = self._finished.get(block_id)
+        if facts is not None and _native.writer_adopt_block(self._writer, block_id, facts[0], sizes, arena):
+            return facts, True
         padded = _padded(sizes)
         offsets = torch.cumsum(padded, 0) - padded + plan.block_header_size
-        arena = self._arena()
         kept.read_into(chosen, offsets, sizes, arena)
         scanned = _native.scan_samples(arena, offsets, sizes)
         is_jpeg = scanned[:, 0] == 1
@@ -118,7 +157,7 @@ class _BlockFiller:
         labels = kept.labels[chosen]
         crc = _native.finish_block(arena, self._level, block_id, plan.block_header_size, sizes, labels)
         _native.writer_write_block(self._writer, block_id, arena, crc, sizes)
-        return int(sizes.sum()), max_area, num_missing_eoi
+        return [crc, int(sizes.sum()), max_area, num_missing_eoi], False
 
     def _arena(self) -> Tensor:
         arena: Tensor | None = getattr(self._own, "arena", None)
@@ -131,14 +170,15 @@ def _padded(sizes: Tensor) -> Tensor:
     return (sizes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
-def _refuse_too_large(kept: Kept, block_size: int) -> None:
-    capacity = block_size - MIN_BLOCK_HEADER_BYTES
+def refuse_too_large(kept: Kept, block_size: int, header_size: int) -> None:
+    """Raises ValueError for a sample that no block holds; names it and `block_size=`."""
+    capacity = block_size - header_size
     at = int(kept.sizes.argmax())
     size = int(kept.sizes[at])
     if size <= capacity:
         return
     number = int(kept.numbers[at])
-    need = -(-(size + MIN_BLOCK_HEADER_BYTES) // (16 << 20)) * 16
+    need = -(-(size + header_size) // (16 << 20)) * 16
     advice = (
         f"pass block_size={need} * 2**20 or more (a multiple of 16 MiB under 4 GiB)"
         if need < 4096

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch_dts._paths import display
 from torch_dts._words import num_of
@@ -49,6 +49,41 @@ class BadSamplesError(ValueError):
         return type(self), (self.bad, self.num_samples, self.advice)
 
 
+@dataclass
+class RecodeFacts:
+    """How stored bytes came to differ from the source's."""
+
+    name: str
+    """What was done: "level 3", "restart markers"."""
+    num_recoded: int = 0
+    """Samples that were encoded anew."""
+    kept_original: dict[str, int] = field(default_factory=dict)
+    """Samples that kept their bytes, by reason."""
+    dropped_segments: int = 0
+    """Segments of metadata that were left out or cut down."""
+    dropped_bytes: int = 0
+    """Bytes that this made fewer."""
+    num_resumed: int = 0
+    """Samples taken over from an interrupted run."""
+    max_area: int = 0
+    """Largest width * height of stored samples that are no JPEGs, as far as known."""
+
+    def lines(self) -> list[str]:
+        """For the report."""
+        lines = [f"  {'encoded':<9} {num_of(self.num_recoded, 'sample')} anew ({self.name})"]
+        lines += [
+            f"  as it was {num_of(count, 'sample')}: {reason}" for reason, count in self.kept_original.items()
+        ]
+        if self.dropped_segments:
+            lines.append(
+                f"  metadata  {num_of(self.dropped_segments, 'segment')} dropped "
+                f"({num_of(self.dropped_bytes, 'byte')}); metadata='keep' keeps all"
+            )
+        if self.num_resumed:
+            lines.append(f"  resumed   {num_of(self.num_resumed, 'sample')} of an interrupted run")
+        return lines
+
+
 @dataclass(frozen=True)
 class ConvertReport(os.PathLike[str]):
     """What was written. Usable as the path of the new file: `DTSDataset(convert(folder))`."""
@@ -66,7 +101,7 @@ class ConvertReport(os.PathLike[str]):
     file_bytes: int
     """Size of the .dts file."""
     source_bytes: int
-    """Size of the samples in the file."""
+    """Size that the samples of the file have in the source."""
     seconds: float
     """Time from call to return."""
     skipped: tuple[BadSample, ...] = ()
@@ -81,6 +116,14 @@ class ConvertReport(os.PathLike[str]):
     num_deep: int = 0
     """Images of more than 8 bits a value (16-bit gray PNG), as the check saw them: Pillow's RGB, and so the
     datasets, show what is above 255 as 255."""
+    num_resumed_blocks: int = 0
+    """Blocks taken over from an interrupted run (resume=True)."""
+    stored_bytes: int | None = None
+    """Size of the samples as they are stored. None: that of the source."""
+    recoded: RecodeFacts | None = None
+    """How stored bytes came to differ from the source's. None: they don't."""
+    packing_note: str = ""
+    """compat=True: why the packing is ours and not that of the format's first exporter ("": it is that)."""
     sample_shape: tuple[int, int, int] | None = None
     """Of a pixel file: height, width and channels of every image. None: a file of blocks."""
 
@@ -113,6 +156,15 @@ class ConvertReport(os.PathLike[str]):
             f"  time      {self.seconds:.1f} s, {self.images_per_second:,.0f} images/s, "
             f"{self.megabytes_per_second:,.1f} MB/s",
         ]
+        if self.recoded is not None:
+            stored = self.source_bytes if self.stored_bytes is None else self.stored_bytes
+            ratio = f", {stored / self.source_bytes:.3f} of the source" if self.source_bytes else ""
+            lines.append(f"  stored    {num_of(stored, 'byte')} of images{ratio}")
+            lines += self.recoded.lines()
+        if self.packing_note:
+            lines.append(f"  packing   ours: {self.packing_note}")
+        if self.num_resumed_blocks:
+            lines.append(f"  resumed   {num_of(self.num_resumed_blocks, 'block')} of an interrupted run")
         if self.num_missing_eoi:
             lines.append(f"  no end    {num_of(self.num_missing_eoi, 'JPEG')} without an end marker (EOI)")
         if self.num_encoded:

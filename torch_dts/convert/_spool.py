@@ -23,17 +23,28 @@ class Spool:
     The file has no name (or one that the system removes), lies beside the target and is
     gone when closed, whatever happens. Appending is for one thread; reading is
     thread-safe once `finish` was called.
+
+    Args:
+        directory: Where the file is made.
+        path: A name for it: then it stays when closed, for a later run to go on with.
+        size: Bytes at its beginning that an earlier run put there; the rest is cut off.
     """
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, path: str | None = None, size: int = 0) -> None:
         self._directory = directory
         try:
-            file = tempfile.TemporaryFile(dir=directory, buffering=1 << 20)  # noqa: SIM115 (close() does)
+            if path is None:
+                file = tempfile.TemporaryFile(dir=directory, buffering=1 << 20)  # noqa: SIM115 (close() does)
+            else:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+                file = os.fdopen(descriptor, "r+b", buffering=1 << 20)
+                file.truncate(size)
+                file.seek(size)
         except OSError as error:
             raise self._error(error) from error
         self._file = cast(io.BufferedRandom, file)
         self._lock = threading.Lock()
-        self._end = 0
+        self._end = size
 
     def append(self, data: bytes | bytearray | memoryview) -> tuple[int, int]:
         """Writes one sample. Returns its offset and size in bytes."""
@@ -46,7 +57,7 @@ class Spool:
         return self._end - size, size
 
     def finish(self) -> None:
-        """Ends appending."""
+        """Makes what was appended readable, and safe from the end of this process."""
         try:
             self._file.flush()
         except OSError as error:

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 from torch_dts import _native
 from torch_dts.convert import _metadata
 from torch_dts.convert._folder import is_val_name
+from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._pack_write import BlockPlan, Totals, write_blocks
 from torch_dts.convert._samples import Samples
+
+# Of the header area, for sections: less what lies in front of them, their table and its gaps.
+_HEADER_ROOM = (16 << 20) - 8192
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,10 @@ class FileFacts:
     """Bytes of the samples in the source, for compression_ratio."""
     info: bytes
     """INFO section."""
+    compat: bool = False
+    """Sections that don't fit the header area are left out: first readers take blocks up to the end."""
+    has_raw: bool = False
+    """Some samples may be pixels ("DTSR")."""
 
 
 def is_val_split(split: str | None, samples: Samples) -> bool:
@@ -44,8 +52,12 @@ def write_file(
     overwrite: bool,
     num_workers: int,
     progress: bool | None,
+    journal: Journal | None = None,
 ) -> Totals:
     """Writes blocks, sections and header; the file appears under its name when it is complete.
+
+    Args:
+        journal: Keeps the partial file on failure, and its finished blocks for the next run.
 
     Raises:
         OSError: A source can't be read, or the disk is full.
@@ -60,11 +72,13 @@ def write_file(
         num_blocks=plan.num_blocks,
         block_size=plan.block_size,
         block_header_size=plan.block_header_size,
+        has_raw=facts.has_raw,
+        resume=journal is not None,
     )
-    # Not only Exception: Ctrl-C must leave nothing behind either.
+    # Not only Exception: Ctrl-C must leave nothing behind either, unless it is to be resumed.
     try:
-        totals = write_blocks(writer, plan, kept, num_workers, progress, level=facts.level)
-        _add_sections(writer, kept, plan, facts.info)
+        totals = write_blocks(writer, plan, kept, num_workers, progress, level=facts.level, journal=journal)
+        _add_sections(writer, kept, plan, facts)
         area = min(max(facts.max_area, totals.max_area), (1 << 32) - 1)
         _native.writer_finish(writer, area, facts.source_bytes)
     except BaseException:
@@ -75,14 +89,34 @@ def write_file(
     return totals
 
 
-def _add_sections(writer: int, kept: Kept, plan: BlockPlan, info: bytes) -> None:
+def _add_sections(writer: int, kept: Kept, plan: BlockPlan, facts: FileFacts) -> None:
     samples = kept.samples
     labels, raw_bytes = _metadata.encode_labels(kept.labels)
     names = samples.names
     if len(kept) != len(samples):
         names = [names[i] for i in kept.numbers.tolist()]
-    _native.writer_add_section(writer, "INFO", info)
-    _native.writer_add_section(writer, "CLSS", _metadata.encode_classes(samples.classes))
-    _native.writer_add_section(writer, "LABL", labels, flags=_metadata.SECTION_ZLIB, raw_bytes=raw_bytes)
-    _native.writer_add_section(writer, "ORDR", _metadata.encode_order(plan.order))
-    _native.writer_add_section(writer, "PATH", _metadata.encode_paths(names))
+    classes, paths = _metadata.encode_classes(samples.classes), _metadata.encode_paths(names)
+    order = _metadata.encode_order(plan.order)
+    room = _HEADER_ROOM - 12 * plan.num_blocks - 4 * len(kept)  # less the writer's own sections
+
+    def fits(*payloads: bytes) -> bool:
+        """Whether these go behind the others; takes their room if so."""
+        nonlocal room
+        if facts.compat and sum(map(_aligned, payloads)) > room:
+            return False
+        room -= sum(map(_aligned, payloads))
+        return True
+
+    if fits(facts.info):
+        _native.writer_add_section(writer, "INFO", facts.info)
+    if fits(classes):
+        _native.writer_add_section(writer, "CLSS", classes)
+    if fits(labels, order):  # labels go by source index, which only the order tells
+        _native.writer_add_section(writer, "LABL", labels, flags=_metadata.SECTION_ZLIB, raw_bytes=raw_bytes)
+        _native.writer_add_section(writer, "ORDR", order)
+        if fits(paths):
+            _native.writer_add_section(writer, "PATH", paths)
+
+
+def _aligned(payload: bytes) -> int:
+    return (len(payload) + 63) // 64 * 64

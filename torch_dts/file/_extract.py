@@ -36,19 +36,22 @@ class ExtractReport:
         num_files: Files written.
         num_bytes: Their bytes.
         seconds: How long it took.
+        bytes_kept: The bytes are those of the files that were converted, as far as is known.
     """
 
     directory: str
     num_files: int
     num_bytes: int
     seconds: float
+    bytes_kept: bool = True
 
     def __fspath__(self) -> str:
         return self.directory
 
     def __str__(self) -> str:
         files, size = num_of(self.num_files, "file"), num_of(self.num_bytes, "byte")
-        return f"{files}, {size} in {display(self.directory)}"
+        note = "" if self.bytes_kept else "; images as they are stored, not the bytes of the original files"
+        return f"{files}, {size} in {display(self.directory)}{note}"
 
 
 def extract(
@@ -63,7 +66,9 @@ def extract(
     """Writes the samples of a file as ``<directory>/<relative path>``, as they are stored.
 
     At level 0 that is the folder the file was made from, byte for byte; empty class
-    folders come back too. A file whose paths are not stored gives ``<label>/<number>.jpeg``.
+    folders come back too. Where bytes were encoded anew (levels 1 to 3, restart markers), the
+    report's `bytes_kept` is False: the files are JPEGs, whatever their names end in.
+    A file whose paths are not stored gives ``<label>/<number>.jpeg``.
 
     Each file appears under its name only when it is complete, so an error (or Ctrl-C)
     leaves none half-written; those written before it stay. Each block is read whole and
@@ -115,7 +120,8 @@ def extract(
             num_bytes = _write_samples(file, tree, paths, wanted, workers, progress)
         finally:
             tree.close()
-    return ExtractReport(target, len(chosen), num_bytes, time.perf_counter() - start)
+        bytes_kept = file.header.compress_level == 0 and file.info.get("bytes_kept", True) is not False
+    return ExtractReport(target, len(chosen), num_bytes, time.perf_counter() - start, bytes_kept)
 
 
 def _check_paths(file: DTSFile, chosen: list[tuple[int, str]]) -> None:

@@ -62,15 +62,17 @@ class InputFile {
 // of one target meet an error (EWOULDBLOCK) instead of each other; a crash leaves
 // only the partial file, which the next writer takes over and empties. A target that is
 // a symbolic link is an existing file; with `overwrite` the link is replaced by the new
-// file and what it pointed to stays as it was.
+// file and what it pointed to stays as it was. With `resume` the partial file keeps what
+// it holds, for a caller who knows what that is, and stays when this object goes uncommitted.
 // write_at may be called from several threads for ranges that don't overlap; all
 // else from one.
 class OutputFile {
  public:
   // EEXIST when the target exists and `overwrite` is false; EISDIR when it is a directory,
   // EINVAL when it is a device or FIFO; EWOULDBLOCK when another writer holds it.
-  OutputFile(std::string target, bool overwrite);
-  // Removes the partial file unless commit() has run (a forked child never does).
+  OutputFile(std::string target, bool overwrite, bool resume = false);
+  // Removes the partial file unless commit() has run or it is to be resumed (a forked child
+  // never does).
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
   OutputFile& operator=(const OutputFile&) = delete;
@@ -80,6 +82,12 @@ class OutputFile {
   void reserve(std::uint64_t bytes);
 
   void write_at(std::uint64_t offset, ConstByteSpan data);
+
+  // Fills `out` from `offset` on; returns the bytes read, fewer where the file ends.
+  std::size_t read_some(std::uint64_t offset, ByteSpan out) const;
+
+  // Cuts the partial file to `size`, or lengthens it with zeros.
+  void resize(std::uint64_t size);
 
   // Cuts the file to `size`, flushes it to the disk and renames it to the target
   // (EEXIST when the target appeared meanwhile and `overwrite` is false). Once.
@@ -95,6 +103,7 @@ class OutputFile {
   std::string partial_;
   bool overwrite_ = false;
   bool committed_ = false;
+  bool resume_ = false;
   int descriptor_ = -1;
   std::int64_t owner_process_ = 0;
 };

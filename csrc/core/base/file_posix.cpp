@@ -141,6 +141,35 @@ int open_locked(const std::string& path) {
   }
 }
 
+// Reads until `out` is full or the file ends; returns the bytes read.
+std::size_t read_pieces(int descriptor, const std::string& path, std::uint64_t offset,
+                        ByteSpan out) {
+  if (offset > kMaxOffset) return 0;  // no file reaches that far
+  out = out.first(std::min<std::uint64_t>(out.size(), kMaxOffset - offset));
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const std::size_t wanted = std::min(out.size() - done, kReadPieceBytes);
+    const ssize_t got = file_calls().pread(descriptor, out.data() + done, wanted,
+                                           static_cast<off_t>(offset + done));
+    if (got < 0) {
+      if (errno == EINTR) continue;
+      throw IoError(errno, path,
+                    "reading " + std::to_string(wanted) + " bytes at offset " +
+                        std::to_string(offset + done));
+    }
+    if (got == 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+void cut(int descriptor, const std::string& path, std::uint64_t size) {
+  if (size > kMaxOffset) throw IoError(EFBIG, path, "setting the length of the file");
+  if (::ftruncate(descriptor, static_cast<off_t>(size)) != 0) {
+    throw IoError(errno, path, "setting the length of the file");
+  }
+}
+
 void sync_descriptor(int descriptor, const std::string& path) {
   while (file_calls().fsync(descriptor) != 0) {
     if (errno != EINTR) throw IoError(errno, path, "flushing to the disk");
@@ -199,23 +228,7 @@ InputFile::InputFile(InputFile&& other) noexcept
     : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 std::size_t InputFile::read_some(std::uint64_t offset, ByteSpan out) const {
-  if (offset > kMaxOffset) return 0;  // no file reaches that far
-  out = out.first(std::min<std::uint64_t>(out.size(), kMaxOffset - offset));
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const std::size_t wanted = std::min(out.size() - done, kReadPieceBytes);
-    const ssize_t got = file_calls().pread(descriptor_, out.data() + done, wanted,
-                                           static_cast<off_t>(offset + done));
-    if (got < 0) {
-      if (errno == EINTR) continue;
-      throw IoError(errno, path_,
-                    "reading " + std::to_string(wanted) + " bytes at offset " +
-                        std::to_string(offset + done));
-    }
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  return done;
+  return read_pieces(descriptor_, path_, offset, out);
 }
 
 void InputFile::read_exact(std::uint64_t offset, ByteSpan out) const {
@@ -238,8 +251,11 @@ FileIdentity InputFile::identity() const {
 
 // ---- writing ------------------------------------------------------------------
 
-OutputFile::OutputFile(std::string target, bool overwrite)
-    : target_(std::move(target)), partial_(target_ + ".partial"), overwrite_(overwrite) {
+OutputFile::OutputFile(std::string target, bool overwrite, bool resume)
+    : target_(std::move(target)),
+      partial_(target_ + ".partial"),
+      overwrite_(overwrite),
+      resume_(resume) {
   check_path(target_);
   check_target(target_, overwrite_);
   owner_process_ = ::getpid();
@@ -247,7 +263,9 @@ OutputFile::OutputFile(std::string target, bool overwrite)
   try {
     // Another writer may have finished between the first look and our lock.
     check_target(target_, overwrite_);
-    if (::ftruncate(descriptor_, 0) != 0) throw IoError(errno, partial_, "emptying the file");
+    if (!resume && ::ftruncate(descriptor_, 0) != 0) {
+      throw IoError(errno, partial_, "emptying the file");
+    }
   } catch (...) {
     remove_partial();
     throw;
@@ -259,7 +277,8 @@ OutputFile::~OutputFile() { remove_partial(); }
 void OutputFile::remove_partial() noexcept {
   if (descriptor_ < 0) return;
   // A forked child holds a copy of this object; the file is its parent's.
-  if (!committed_ && owner_process_ == ::getpid() && names_open_file(partial_, descriptor_)) {
+  if (!committed_ && !resume_ && owner_process_ == ::getpid() &&
+      names_open_file(partial_, descriptor_)) {
     ::unlink(partial_.c_str());
   }
   ::close(std::exchange(descriptor_, -1));
@@ -293,11 +312,14 @@ void OutputFile::write_at(std::uint64_t offset, ConstByteSpan data) {
   }
 }
 
+std::size_t OutputFile::read_some(std::uint64_t offset, ByteSpan out) const {
+  return read_pieces(descriptor_, partial_, offset, out);
+}
+
+void OutputFile::resize(std::uint64_t size) { cut(descriptor_, partial_, size); }
+
 void OutputFile::commit(std::uint64_t size) {
-  if (size > kMaxOffset) throw IoError(EFBIG, partial_, "setting the length of the file");
-  if (::ftruncate(descriptor_, static_cast<off_t>(size)) != 0) {
-    throw IoError(errno, partial_, "setting the length of the file");
-  }
+  cut(descriptor_, partial_, size);
   sync_descriptor(descriptor_, partial_);
   if (!names_open_file(partial_, descriptor_)) {
     throw IoError(ENOENT, partial_, "renaming: the file was moved or removed while it was written");

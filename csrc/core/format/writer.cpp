@@ -4,7 +4,6 @@
 #include "format/writer.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "base/crc32.h"
@@ -64,22 +63,28 @@ std::vector<std::byte> pack_u32(std::span<const std::uint32_t> words) {
 
 }  // namespace
 
-Writer::Writer(std::string target, bool overwrite, Header header)
+Writer::Writer(std::string target, bool overwrite, Header header, bool resume)
     : header_(checked(std::move(header))),
-      output_(std::move(target), overwrite),
+      output_(std::move(target), overwrite, resume),
       blocks_(header_.num_blocks) {
-  output_.reserve(kHeaderAreaBytes + header_.block_bytes);
+  const std::uint64_t bytes = kHeaderAreaBytes + header_.block_bytes;
+  if (resume) {
+    // An earlier writer may have come as far as the sections: gaps between them are zeros.
+    output_.resize(bytes);
+    output_.write_at(0, std::vector<std::byte>(kHeaderAreaBytes));
+  }
+  output_.reserve(bytes);
 }
 
 void Writer::require_unfinished() const { require(!finished_, "the writer has finished"); }
 
-void Writer::write_block(std::uint32_t block_id, ConstByteSpan block, std::uint32_t crc,
-                         std::span<const std::int64_t> sizes) {
+std::vector<std::uint32_t> Writer::claim_block(std::uint32_t block_id, std::size_t block_bytes,
+                                               std::span<const std::int64_t> sizes) {
   require(block_id < header_.num_blocks, "block " + std::to_string(block_id) + " of " +
                                              std::to_string(header_.num_blocks) + " blocks");
-  require(block.size() == header_.block_size,
-          "block " + std::to_string(block_id) + " has " + std::to_string(block.size()) +
-              " bytes, expected " + std::to_string(header_.block_size));
+  require(block_bytes == header_.block_size, "block " + std::to_string(block_id) + " has " +
+                                                 std::to_string(block_bytes) + " bytes, expected " +
+                                                 std::to_string(header_.block_size));
   require(!sizes.empty() && sizes.size() <= header_.index_room(),
           "block " + std::to_string(block_id) + " has " + std::to_string(sizes.size()) +
               " samples, expected 1 .. " + std::to_string(header_.index_room()));
@@ -90,29 +95,47 @@ void Writer::write_block(std::uint32_t block_id, ConstByteSpan block, std::uint3
             "a sample of " + std::to_string(size) + " bytes in block " + std::to_string(block_id));
     stored_sizes.push_back(static_cast<std::uint32_t>(size));
   }
+  const std::lock_guard lock(mutex_);
+  require_unfinished();
   BlockRecord& record = blocks_[block_id];
-  {
-    const std::lock_guard lock(mutex_);
-    require_unfinished();
-    require(record.state == BlockRecord::State::kMissing,
-            "block " + std::to_string(block_id) + " is written twice");
-    record.state = BlockRecord::State::kInWork;
-  }
-  auto state = BlockRecord::State::kMissing;  // again, should the write fail
-  std::exception_ptr maybe_error;
+  require(record.state == BlockRecord::State::kMissing,
+          "block " + std::to_string(block_id) + " is written twice");
+  record.state = BlockRecord::State::kInWork;
+  return stored_sizes;
+}
+
+void Writer::settle_block(std::uint32_t block_id, BlockRecord record) {
+  const std::lock_guard lock(mutex_);
+  blocks_[block_id] = std::move(record);
+}
+
+void Writer::write_block(std::uint32_t block_id, ConstByteSpan block, std::uint32_t crc,
+                         std::span<const std::int64_t> sizes) {
+  auto stored_sizes = claim_block(block_id, block.size(), sizes);
   try {
     output_.write_at(kHeaderAreaBytes + std::uint64_t{block_id} * header_.block_size, block);
-    state = BlockRecord::State::kWritten;
   } catch (...) {
-    maybe_error = std::current_exception();
+    settle_block(block_id, {});  // missing again: it may be tried once more
+    throw;
   }
-  {
-    const std::lock_guard lock(mutex_);
-    record.state = state;
-    record.crc = crc;
-    record.sizes = std::move(stored_sizes);
+  settle_block(block_id, {BlockRecord::State::kWritten, crc, std::move(stored_sizes)});
+}
+
+bool Writer::adopt_block(std::uint32_t block_id, std::uint32_t crc,
+                         std::span<const std::int64_t> sizes, ByteSpan scratch) {
+  auto stored_sizes = claim_block(block_id, scratch.size(), sizes);
+  bool fits = false;
+  try {
+    const std::uint64_t offset = kHeaderAreaBytes + std::uint64_t{block_id} * header_.block_size;
+    fits = output_.read_some(offset, scratch) == scratch.size() && crc32(0, scratch) == crc;
+  } catch (...) {
+    settle_block(block_id, {});
+    throw;
   }
-  if (maybe_error) std::rethrow_exception(maybe_error);
+  BlockRecord record;
+  if (fits) record = {BlockRecord::State::kWritten, crc, std::move(stored_sizes)};
+  settle_block(block_id, std::move(record));
+  return fits;
 }
 
 void Writer::add_section(const std::string& tag, std::uint32_t flags,

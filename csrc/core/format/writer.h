@@ -36,12 +36,19 @@ class Writer {
   // num_classes, version, volumes ... as far as known; the rest is filled in by finish().
   // Reserves room for header area and blocks. Errors: OutputFile's; InvalidArgument for
   // a header no reader would take. Destroyed before finish() it leaves no file.
-  Writer(std::string target, bool overwrite, Header header);
+  // `resume`: the partial file keeps the blocks that an earlier writer of the same header
+  // left in it, for adopt_block, and stays when this one goes unfinished.
+  Writer(std::string target, bool overwrite, Header header, bool resume = false);
 
   // Block `block_id` of num_blocks, each exactly once, with the CRC of finish_block.
   // Thread-safe.
   void write_block(std::uint32_t block_id, ConstByteSpan block, std::uint32_t crc,
                    std::span<const std::int64_t> sizes);
+
+  // Takes over a block that an earlier writer wrote. False, and the block stays missing, when
+  // the partial file does not hold a block of this CRC-32. `scratch`: block_size bytes.
+  bool adopt_block(std::uint32_t block_id, std::uint32_t crc, std::span<const std::int64_t> sizes,
+                   ByteSpan scratch);
 
   // A section's content; HEAD, BIDX and SIZE are the writer's own. `raw_bytes` differs
   // from the payload's length only for zlib sections. The tags of docs/format.md, each
@@ -64,6 +71,10 @@ class Writer {
     std::vector<std::byte> payload;
   };
 
+  // Marks a missing block as in work; returns its sizes, checked.
+  std::vector<std::uint32_t> claim_block(std::uint32_t block_id, std::size_t block_bytes,
+                                         std::span<const std::int64_t> sizes);
+  void settle_block(std::uint32_t block_id, BlockRecord record);
   void add_own_sections();
   // Gives every section its offset; returns the size of the file.
   std::uint64_t lay_out();

@@ -176,6 +176,30 @@ TEST_CASE("OutputFile: what a killed writer left is taken over, emptied") {
   CHECK(content(dir / "out") == std::string("new\0\0", 5));
 }
 
+TEST_CASE("OutputFile: resumed, it keeps what is there") {
+  const TempDir dir;
+  {
+    OutputFile file(dir / "out", false, true);
+    file.write_at(0, bytes_of("first half, tail"));
+  }
+  CHECK(dir.names() == Names{"out.partial"});
+  CHECK(content(dir / "out.partial") == "first half, tail");
+  {
+    OutputFile file(dir / "out", false, true);
+    testing::Bytes found(20);
+    CHECK(file.read_some(6, found) == 10);
+    CHECK(text_of(testing::Bytes(found.begin(), found.begin() + 10)) == "half, tail");
+    CHECK(file.read_some(16, found) == 0);
+    file.resize(10);
+    file.resize(12);
+    CHECK(content(dir / "out.partial") == std::string("first half\0\0", 12));
+    file.commit(10);
+  }
+  CHECK(dir.names() == Names{"out"});
+  check_io([&] { OutputFile(dir / "out", false, true); }, EEXIST, dir / "out",
+           "writing: the file exists already and is not to be overwritten");
+}
+
 TEST_CASE("OutputFile: a forked child's copy removes nothing") {
   const TempDir dir;
   auto file = std::make_unique<OutputFile>(dir / "out", false);

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/crc32.h"
+#include "base/file_calls.h"
 #include "format/reader.h"
 #include "format/small_file.h"
 
@@ -255,6 +256,49 @@ TEST_CASE("Writer: volumes keep what they were given") {
   CHECK(opened->header().volume_id == 2);
   CHECK(opened->header().total_blocks == 7);
   CHECK(opened->header().num_blocks == 2);
+}
+
+TEST_CASE("Writer: resumed, it gives the same file") {
+  const TempDir dir;
+  const SmallFile file = small_old_file();
+  {
+    Writer writer(dir / "whole.dts", false, start_header(file));
+    for (const std::uint32_t id : {0, 1}) write_block(writer, file, id);
+    writer.finish(1, 1000);
+  }
+  const Numbers sizes = {100, 0, 64};
+  Bytes scratch(kBlock);
+  {
+    Writer writer(dir / "a.dts", false, start_header(file), true);
+    write_block(writer, file, 0);
+    // What a writer leaves that came as far as its sections.
+    writer.add_section("INFO", 0, Bytes(40 << 20, std::byte{7}), 40 << 20);
+    write_block(writer, file, 1);
+    testing::FileCallsScope calls;
+    calls->fsync = [](int) {
+      errno = EIO;
+      return -1;
+    };
+    CHECK(testing::thrown<IoError>([&] { writer.finish(1, 1000); }).code == EIO);
+  }
+  CHECK(dir.names() == std::vector<std::string>{"a.dts.partial", "whole.dts"});
+  {
+    Writer writer(dir / "a.dts", false, start_header(file), true);
+    CHECK_FALSE(writer.adopt_block(0, file.block_crc(0) + 1, sizes, scratch));
+    CHECK_FALSE(writer.adopt_block(0, file.block_crc(1), sizes, scratch));
+    CHECK(writer.adopt_block(0, file.block_crc(0), sizes, scratch));
+    testing::check_message<InvalidArgument>(
+        [&] { writer.adopt_block(0, file.block_crc(0), sizes, scratch); },
+        "block 0 is written twice");
+    testing::check_message<InvalidArgument>(
+        [&] { writer.adopt_block(1, 0, sizes, ByteSpan(scratch).first(8)); },
+        "block 1 has 8 bytes, expected 16777216");
+    write_block(writer, file, 1);
+    writer.finish(1, 1000);
+  }
+  CHECK(dir.names() == std::vector<std::string>{"a.dts", "whole.dts"});
+  REQUIRE(testing::size_of(dir / "a.dts") == 3 * kBlock);
+  CHECK(read_range(dir / "a.dts", 0, 3 * kBlock) == read_range(dir / "whole.dts", 0, 3 * kBlock));
 }
 
 TEST_CASE("Writer: blocks from several threads give the same file") {

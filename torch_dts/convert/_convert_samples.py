@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stages of a conversion to blocks, one after the other.
+
+    samples -> check -> choice -> (recode) -> packing -> writer -> report
+
+Each stage is a function of its own module; what passes between them is `Samples`, `Checked`,
+`Kept` (rows of samples with sizes, labels and where their bytes are read), `BlockPlan`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+import warnings
+from typing import Any
+
+from torch_dts._version import __version__
+from torch_dts._words import num_of
+from torch_dts.convert import _metadata
+from torch_dts.convert._arguments import Options
+from torch_dts.convert._check import Checked, check_samples
+from torch_dts.convert._compat import plan_compat
+from torch_dts.convert._journal import Journal
+from torch_dts.convert._kept import Kept, choose, merge_bad
+from torch_dts.convert._levels import EXPORT_MODES
+from torch_dts.convert._pack_write import plan_blocks
+from torch_dts.convert._recode import Recoder, recode_samples
+from torch_dts.convert._recoders import make_recoder
+from torch_dts.convert._report import ConvertReport, RecodeFacts
+from torch_dts.convert._resume import open_journal, open_spool
+from torch_dts.convert._samples import Samples
+from torch_dts.convert._target import refuse_source
+from torch_dts.convert._write_file import FileFacts, is_val_split, write_file
+
+
+def convert_samples(target: str, samples: Samples, options: Options, started: float) -> ConvertReport:
+    """Writes the samples as a file of blocks.
+
+    Args:
+        target: The file to write, checked.
+        samples: The caller's; open until the end.
+        started: When the conversion began (time.perf_counter).
+    """
+    with contextlib.ExitStack() as stack:
+        recoder = make_recoder(options)
+        if recoder is not None:
+            stack.callback(recoder.close)
+        is_val = is_val_split(options.split, samples)
+        key = _parameters(options, is_val, recoder)
+        journal = stack.enter_context(open_journal(target, samples, key, options.resume))
+        checked = _check(samples, options, journal)
+        refuse_source(target, samples.files, checked.sizes)
+        choice = choose(samples, checked, options.on_error)
+        kept, left_out, kept_bad = choice.kept, choice.left_out, choice.kept_bad
+        if not options.level:
+            _explain_png(kept.num_encoded, options.encoding)
+        source_sizes, facts = kept.sizes, None
+        if recoder is not None:
+            spool = open_spool(target, journal)
+            stack.callback(spool.close)
+            recoded = recode_samples(
+                kept,
+                recoder,
+                spool,
+                journal,
+                on_error=options.on_error,
+                num_workers=options.num_workers,
+                progress=options.progress,
+            )
+            source_sizes = checked.sizes[recoded.kept.numbers]
+            kept, facts = recoded.kept, recoded.facts
+            left_out, kept_bad = merge_bad(choice, recoded.bad, options.on_error)
+        if options.compat:
+            plan, packing_note = plan_compat(kept, options.level, options.min_blocks)
+        else:
+            plan = plan_blocks(kept, options.block_size, options.order, options.seed, options.level)
+            packing_note = ""
+        file_facts = FileFacts(
+            level=options.level,
+            is_val=is_val,
+            max_area=checked.max_area if recoder is None or recoder.keeps_area else 0,
+            source_bytes=int(source_sizes.sum()),
+            info=_encode_info(options, kept, len(left_out), recoder, facts),
+            has_raw=recoder is not None and recoder.has_raw,
+            compat=options.compat,
+        )
+        totals = write_file(
+            target,
+            kept,
+            plan,
+            file_facts,
+            overwrite=options.overwrite,
+            num_workers=options.num_workers,
+            progress=options.progress,
+            journal=journal,
+        )
+    return ConvertReport(
+        path=target,
+        num_samples=len(kept),
+        num_classes=len(samples.classes),
+        num_blocks=plan.num_blocks,
+        room_bytes=plan.room_bytes(kept.sizes),
+        file_bytes=os.stat(target).st_size,
+        source_bytes=file_facts.source_bytes,
+        seconds=time.perf_counter() - started,
+        skipped=tuple(left_out),
+        kept_bad=tuple(kept_bad),
+        num_missing_eoi=totals.num_missing_eoi,
+        num_encoded=0 if options.level else kept.num_encoded,
+        num_deep=checked.num_deep,
+        num_resumed_blocks=totals.num_resumed,
+        stored_bytes=int(kept.sizes.sum()),
+        recoded=facts,
+        packing_note=packing_note,
+    )
+
+
+def _check(samples: Samples, options: Options, journal: Journal | None) -> Checked:
+    """The check, or what it found before the conversion was interrupted."""
+    if journal is not None and journal.checked is not None:
+        return journal.checked
+    modes = EXPORT_MODES if options.level else None
+    checked = check_samples(samples, options.check, options.num_workers, options.progress, modes)
+    if journal is not None:
+        journal.note_check(checked)
+    return checked
+
+
+def _parameters(options: Options, is_val: bool, recoder: Recoder | None) -> dict[str, Any]:
+    """What the file depends on beside its samples, for the journal."""
+    return {
+        "torch_dts": __version__,
+        "level": options.level,
+        "restart_interval": options.restart_interval,
+        "metadata": options.metadata,
+        "split": "val" if is_val else "train",
+        "order": options.order,
+        "seed": options.seed,
+        "check": options.check,
+        "on_error": options.on_error,
+        "encoding": options.encoding,
+        "block_size": options.block_size,
+        "compat": options.compat,
+        "min_blocks": options.min_blocks,
+        "encoder": None,
+        **({} if recoder is None else recoder.parameters),
+    }
+
+
+def _explain_png(num_encoded: int, encoding: str) -> None:
+    """Refuses encoding="png" where nothing is a PIL image, warns of those that became PNG unasked."""
+    if encoding == "png":
+        if not num_encoded:
+            raise ValueError(
+                "encoding='png' is for images that are pixels (CIFAR10, MNIST, PIL images); all samples of "
+                "this source have encoded bytes, which are kept: leave encoding out"
+            )
+    elif num_encoded:
+        were = f"{num_of(num_encoded, 'PIL image')} {'was' if num_encoded == 1 else 'were'}"
+        warnings.warn(
+            f"{were} stored as PNG: the bytes of the original files are not known. "
+            f"To keep them, let the data set give paths or encoded bytes",
+            stacklevel=4,
+        )
+
+
+def _encode_info(
+    options: Options, kept: Kept, num_skipped: int, recoder: Recoder | None, facts: RecodeFacts | None
+) -> bytes:
+    num_encoded = 0 if options.level else kept.num_encoded
+    is_kept = facts is None or (facts.num_recoded == 0 and not options.level)
+    return _metadata.encode_info(
+        kind=kept.samples.kind,
+        num_listed=len(kept.samples),
+        num_skipped=num_skipped,
+        num_encoded=num_encoded,
+        bytes_kept=is_kept and num_encoded == 0 and kept.samples.are_original,
+        order=options.order,
+        seed=options.seed,
+        check=options.check,
+        encoding=options.encoding,
+        level=options.level,
+        restart_interval=options.restart_interval,
+        metadata=options.metadata,
+        encoder=None if recoder is None else recoder.parameters["encoder"],
+        kept_original={} if facts is None else facts.kept_original,
+        compat=options.compat,
+    )

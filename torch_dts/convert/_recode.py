@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The stage between check and packing where stored bytes differ from the source's.
+
+    source bytes -> [thread: read a few samples, Recoder] -> spool beside the target -> Kept of other sizes
+
+A `Recoder` says how; threads call it, each with an arena of its own, and results are put
+aside in source order, so nothing depends on the number of workers.
+"""
+
+from __future__ import annotations
+
+import threading
+import zlib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import torch
+from torch import Tensor
+
+from torch_dts._parallel import map_in_order
+from torch_dts._progress import Progress
+from torch_dts.convert._journal import Journal, new_rows
+from torch_dts.convert._kept import Kept, nothing_left
+from torch_dts.convert._report import BadSample, BadSamplesError, RecodeFacts
+from torch_dts.convert._spool import Spool
+
+_CHUNK_SAMPLES = 16
+_CHUNK_BYTES = 4 << 20
+_ALIGNMENT = 64
+
+
+class StoredSample(NamedTuple):
+    """What a recoder made of one sample."""
+
+    data: bytes | memoryview
+    """The bytes to store; b"" for a bad sample."""
+    reason: str = ""
+    """What is wrong with the sample; "" for a good one."""
+    kept_because: int = 0
+    """0: encoded anew; else a number of the recoder's `keep_reasons`: these are the source's bytes."""
+    dropped_segments: int = 0
+    """Segments of metadata that were left out."""
+    dropped_bytes: int = 0
+    """Their bytes."""
+    area: int = 0
+    """Width * height, where the stored bytes are no JPEG whose header tells."""
+
+
+class Recoder(Protocol):
+    """Turns encoded source bytes into stored bytes. `recode` is thread-safe."""
+
+    name: str
+    """For messages: what is done ("level 3", "restart markers")."""
+    keep_reasons: dict[int, str]
+    """Why a sample may keep its bytes, by number (1 and up)."""
+    keeps_area: bool
+    """Every image keeps its width and height."""
+    has_raw: bool
+    """It may give samples of pixels ("DTSR")."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What shapes the result, versions of the encoders included; for INFO and the journal."""
+
+    def recode(self, arena: Tensor, offsets: Tensor, sizes: Tensor) -> list[StoredSample]:
+        """One result a sample, in order.
+
+        Args:
+            arena: uint8, holds the encoded samples; it is the caller's.
+            offsets, sizes: int64 [k] place of each sample in `arena`.
+        """
+
+    def close(self) -> None:
+        """Ends what it started. Idempotent."""
+
+
+@dataclass(frozen=True)
+class Recoded:
+    """The result: samples of new sizes, and those found bad on the way."""
+
+    kept: Kept
+    bad: list[BadSample]
+    facts: RecodeFacts
+
+
+class SpooledSamples:
+    """Stored bytes in the spool, by number in the source."""
+
+    def __init__(self, spool: Spool, offsets: Tensor) -> None:
+        self._spool = spool
+        self._offsets = offsets
+
+    def read_into(self, numbers: Tensor, offsets: Tensor, sizes: Tensor, arena: Tensor) -> None:
+        """Copies samples to `offsets` in `arena` (uint8). Thread-safe."""
+        self._spool.read_into(self._offsets[numbers].tolist(), offsets.tolist(), sizes.tolist(), arena)
+
+
+def recode_samples(
+    kept: Kept,
+    recoder: Recoder,
+    spool: Spool,
+    journal: Journal | None,
+    *,
+    on_error: str,
+    num_workers: int,
+    progress: bool | None,
+) -> Recoded:
+    """Encodes all samples anew.
+
+    Args:
+        spool: Where the stored bytes go; the caller closes it, after the last read.
+        journal: Knows the samples that an earlier run has put into the spool, and gets the others.
+        on_error: "raise": the first bad sample ends it; "skip": bad ones are left out;
+            "keep": they are stored as they are.
+
+    Raises:
+        BadSamplesError: Bad samples, and `on_error` is "raise".
+        OSError: A source can't be read, or the disk is full.
+        CorruptFileError: A source file changed since it was listed.
+    """
+    stage = _Stage(kept, recoder, spool, on_error)
+    if journal is not None:
+        stage.take_over(journal.samples)
+    todo = (~stage.is_done[kept.numbers]).nonzero().flatten()
+    with Progress(recoder.name, len(kept), progress) as bar:
+        bar.add(len(kept) - todo.numel())
+        chunks = _chunks(todo, kept.sizes)
+        for chunk, stored in map_in_order(stage.recode_chunk, chunks, num_workers):
+            rows = stage.put_aside(chunk, stored)
+            if journal is not None:
+                spool.finish()  # bytes first: a row stands for bytes that are there
+                journal.add_samples(rows)
+            bar.add(chunk.numel())
+    spool.finish()
+    return stage.result()
+
+
+class _Stage:
+    """Tables by number in the source."""
+
+    def __init__(self, kept: Kept, recoder: Recoder, spool: Spool, on_error: str) -> None:
+        count = len(kept.samples)
+        self.is_done = torch.zeros(count, dtype=torch.bool)
+        self._offsets = torch.zeros(count, dtype=torch.int64)
+        self._sizes = torch.zeros(count, dtype=torch.int64)
+        self._kept, self._recoder, self._spool, self._on_error = kept, recoder, spool, on_error
+        self._bad: list[BadSample] = []
+        self._reasons: Counter[int] = Counter()
+        self._facts = RecodeFacts(recoder.name)
+        self._own = threading.local()
+
+    def take_over(self, rows: Tensor) -> None:
+        """Samples of an earlier run (int64 [k, 8], see `Journal`)."""
+        self._note(rows)
+        self._facts.num_resumed = rows.shape[0]
+
+    def recode_chunk(self, ranks: Tensor) -> list[StoredSample]:
+        """On any thread: reads and encodes samples."""
+        sizes = self._kept.sizes[ranks]
+        padded = (sizes + (_ALIGNMENT - 1)) // _ALIGNMENT * _ALIGNMENT
+        offsets = torch.cumsum(padded, 0) - padded
+        arena = self._arena(int(padded.sum()))
+        self._kept.read_into(ranks, offsets, sizes, arena)
+        stored = self._recoder.recode(arena, offsets, sizes)
+        if self._on_error != "keep":
+            return stored
+        places = zip(offsets.tolist(), sizes.tolist(), strict=True)
+        return [
+            each._replace(data=arena.numpy()[offset : offset + size].tobytes()) if each.reason else each
+            for each, (offset, size) in zip(stored, places, strict=True)
+        ]
+
+    def put_aside(self, ranks: Tensor, stored: list[StoredSample]) -> Tensor:
+        """On one thread: the bytes into the spool. Returns the rows of good samples for the journal."""
+        numbers = self._kept.numbers[ranks].tolist()
+        samples = self._kept.samples
+        bad = [
+            BadSample(samples.path_of(number), number, each.reason)
+            for number, each in zip(numbers, stored, strict=True)
+            if each.reason
+        ]
+        if bad and self._on_error == "raise":
+            advice = (
+                f"Nothing was written. {self._recoder.name} found this; later samples were not looked at. "
+                "on_error='skip' leaves bad samples out, on_error='keep' stores their bytes."
+            )
+            raise BadSamplesError(bad, len(samples), advice)
+        self._bad += bad
+        rows = new_rows(len(numbers))
+        for row, number, each in zip(rows, numbers, stored, strict=True):
+            if each.reason and self._on_error == "skip":
+                continue
+            offset, size = self._spool.append(each.data)
+            if each.reason:  # stored as it is; an interrupted run looks at it again
+                self._offsets[number], self._sizes[number] = offset, size
+                continue
+            crc = zlib.crc32(each.data)
+            facts = (each.kept_because, each.dropped_segments, each.dropped_bytes, each.area)
+            row[:] = torch.tensor((number, offset, size, crc, *facts))
+        rows = rows[rows[:, 0] >= 0]
+        self._note(rows)
+        return rows
+
+    def result(self) -> Recoded:
+        facts = self._facts
+        facts.num_recoded = self._reasons.pop(0, 0)
+        reasons = self._recoder.keep_reasons
+        facts.kept_original = {reasons[code]: count for code, count in sorted(self._reasons.items())}
+        self._bad.sort(key=lambda each: each.index)
+        left_out = self._bad if self._on_error == "skip" else []
+        kept = self._kept
+        if left_out:
+            is_bad = torch.zeros(len(kept.samples), dtype=torch.bool)
+            is_bad[[each.index for each in left_out]] = True
+            kept = kept.select((~is_bad[kept.numbers]).nonzero().flatten())
+            if not len(kept):
+                raise nothing_left(len(kept.samples))
+        source = SpooledSamples(self._spool, self._offsets)
+        kept = replace(kept, sizes=self._sizes[kept.numbers], recoded=source)
+        return Recoded(kept, self._bad, facts)
+
+    def _note(self, rows: Tensor) -> None:
+        numbers, offsets, sizes, _, because, segments, dropped, area = rows.unbind(1)
+        self.is_done[numbers] = True
+        self._offsets[numbers] = offsets
+        self._sizes[numbers] = sizes
+        self._reasons.update(because.tolist())
+        self._facts.dropped_segments += int(segments.sum())
+        self._facts.dropped_bytes += int(dropped.sum())
+        if rows.shape[0]:
+            self._facts.max_area = max(self._facts.max_area, int(area.max()))
+
+    def _arena(self, num_bytes: int) -> Tensor:
+        arena: Tensor | None = getattr(self._own, "arena", None)
+        if arena is None or arena.numel() < num_bytes:
+            arena = self._own.arena = torch.empty(max(num_bytes, _CHUNK_BYTES), dtype=torch.uint8)
+        return arena
+
+
+def _chunks(ranks: Tensor, sizes: Tensor) -> Iterator[Tensor]:
+    """Runs of at most 16 samples and, a single large one aside, 4 MiB."""
+    start, total = 0, 0
+    for at, size in enumerate(sizes[ranks].tolist()):
+        if at > start and (at - start == _CHUNK_SAMPLES or total + size > _CHUNK_BYTES):
+            yield ranks[start:at]
+            start, total = at, 0
+        total += size
+    if start < ranks.numel():
+        yield ranks[start:]
