@@ -11,13 +11,11 @@ import pytest
 
 from torch_dts.convert import convert
 from torch_dts.convert._arguments import Options, check_arguments, check_class_to_idx
+from torch_dts.convert._raw_arguments import RawOptions
 
 LATER = {
-    "max_size": None,
     "num_volumes": 1,
     "volume": None,
-    "raw_fraction": None,
-    "raw_max_pixels": None,
     "targets": None,
     "stats": False,
 }
@@ -39,6 +37,9 @@ def check(**changes: Any) -> Options:
         "block_size": None,
         "restart_interval": "default",
         "metadata": "needed",
+        "max_size": None,
+        "raw_fraction": None,
+        "raw_max_pixels": None,
         "resume": False,
         "compat": False,
         "min_blocks": None,
@@ -64,6 +65,7 @@ def test_defaults() -> None:
         block_size=16 << 20,
         restart_interval=None,
         metadata="needed",
+        raw=RawOptions("jpeg"),
         resume=False,
         compat=False,
         min_blocks=None,
@@ -90,12 +92,9 @@ def test_convert_s_defaults_are_allowed() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "now"),
     [
-        ("max_size", 400, "images keep their size"),
         ("num_volumes", 2, "one file"),
         ("num_volumes", True, "one file"),
         ("volume", 0, "one file"),
-        ("raw_fraction", 0.5, "no decoded samples"),
-        ("raw_max_pixels", 100, "no decoded samples"),
         ("targets", "boxes", "one class number"),
         ("stats", True, "only False"),
     ],
@@ -148,7 +147,7 @@ def test_what_does_not_go_together(changes: dict[str, object], message: str) -> 
         ("order", "foo", "order must be one of shuffled, source, not 'foo'"),
         ("split", "test", "split must be one of train, val or None, not 'test'"),
         ("check", "full", "check must be one of header, decode, none, not 'full'"),
-        ("encoding", "raw", "encoding must be one of jpeg, pixels, png, not 'raw'"),
+        ("encoding", "webp", "encoding must be one of jpeg, pixels, png, raw, mixed, not 'webp'"),
         ("on_error", "ignore", "on_error must be one of raise, skip, keep, not 'ignore'"),
         ("block_size", 1 << 20, "multiple of 16 MiB .* under 4 GiB, not 1048576"),
         ("block_size", 0, "multiple of 16 MiB .* under 4 GiB, not 0"),

@@ -13,7 +13,7 @@ import pytest
 from PIL import Image, ImageFile
 
 from torch_dts.convert._levels import export_image
-from torch_dts.convert._pillow_process import PillowPool, PillowProcess, export_here
+from torch_dts.convert._pillow_process import ExportRule, PillowPool, PillowProcess, export_here
 
 
 def jpeg(width: int = 500, height: int = 450) -> bytes:
@@ -33,8 +33,8 @@ def test_results_are_those_of_this_process(process: PillowProcess) -> None:
     images = [jpeg(), b"no image", memoryview(jpeg(900, 700)), b""]
     for level in (1, 3):
         expected = [export_image(images[0], level), None, export_image(images[2], level), None]
-        assert process.export(images, level) == expected
-    assert process.export([], 2) == []
+        assert process.export(images, ExportRule(level)) == expected
+    assert process.export([], ExportRule(2)) == []
 
 
 def test_limits_are_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,8 +44,8 @@ def test_limits_are_handed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", False)
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
     strict = PillowProcess()
-    assert lenient.export([half], 1)[0] is not None
-    assert strict.export([half, jpeg()], 1) == [None, None]
+    assert lenient.export([half], ExportRule(1))[0] is not None
+    assert strict.export([half, jpeg()], ExportRule(1)) == [None, None]
     lenient.close()
     strict.close()
 
@@ -55,7 +55,7 @@ def test_a_killed_process_is_an_error(process: PillowProcess) -> None:
     with pytest.raises(
         RuntimeError, match="worker process of Pillow ended by signal 9; is there enough memory"
     ):
-        process.export([jpeg()] * 3, 1)
+        process.export([jpeg()] * 3, ExportRule(1))
 
 
 def test_closed(process: PillowProcess) -> None:
@@ -63,13 +63,13 @@ def test_closed(process: PillowProcess) -> None:
     process.close()
     assert process._process.returncode == 0
     with pytest.raises(ValueError, match="the worker process is closed"):
-        process.export([jpeg()], 1)
+        process.export([jpeg()], ExportRule(1))
 
 
 @pytest.mark.parametrize("has_processes", [False, True])
 def test_pool_gives_reasons(has_processes: bool) -> None:
     pool = PillowPool(has_processes)
-    good, (data, reason), (_, deep) = pool.export([jpeg(), b"no image", _deep()], 1)
+    good, (data, reason), (_, deep) = pool.export([jpeg(), b"no image", _deep()], ExportRule(1))
     assert good == (export_image(jpeg(), 1), "")
     assert data == b""
     assert "cannot identify image file" in reason
@@ -82,7 +82,9 @@ def test_pool_gives_reasons(has_processes: bool) -> None:
 def test_each_thread_has_its_process() -> None:
     pool = PillowPool(has_processes=True)
     found: list[tuple[bytes, str]] = []
-    threads = [threading.Thread(target=lambda: found.extend(pool.export([jpeg()], 2))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda: found.extend(pool.export([jpeg()], ExportRule(2)))) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -100,7 +102,7 @@ def test_what_only_this_process_can_open(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Image, "ID", [*Image.ID, "ODD"])
     monkeypatch.setitem(Image.OPEN, "ODD", (_open_odd, lambda prefix: prefix.startswith(b"ODD!")))
     pool = PillowPool(has_processes=True)
-    (data, reason), _ = pool.export([b"ODD!", jpeg()], 1)
+    (data, reason), _ = pool.export([b"ODD!", jpeg()], ExportRule(1))
     pool.close()
     assert reason == ""
     with Image.open(io.BytesIO(data)) as image:
@@ -109,7 +111,7 @@ def test_what_only_this_process_can_open(monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_export_here_names_odd_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
-    data, reason = export_here(jpeg(), 1)
+    data, reason = export_here(jpeg(), ExportRule(1))
     assert data == b""
     assert reason.startswith("DecompressionBombError: Image size (225000 pixels)")
 

@@ -33,8 +33,11 @@ def test_load_levels_sets_limits(hello: dict[str, object]) -> None:
     assert ImageFile.LOAD_TRUNCATED_IMAGES is True
     out = io.BytesIO()
     Image.new("RGB", (20, 10), "red").save(out, "PNG")
-    assert _pillow_worker.export(levels, out.getvalue(), 1) == (1, _levels.export_image(out.getvalue(), 1))
-    ok, reason = _pillow_worker.export(levels, b"no image", 1)
+    assert _pillow_worker.export(levels, None, out.getvalue(), 1, 0) == (
+        1,
+        _levels.export_image(out.getvalue(), 1),
+    )
+    ok, reason = _pillow_worker.export(levels, None, b"no image", 1, 0)
     assert ok == 0
     assert reason.startswith(b"UnidentifiedImageError: ")
     sys.modules.pop("levels")

@@ -12,7 +12,7 @@ from torch_dts._paths import display
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
 from torch_dts.convert import _estimate
-from torch_dts.convert._arguments import CHECKS, METADATA, ON_ERRORS, ORDERS, SPLITS
+from torch_dts.convert._arguments import CHECKS, ENCODINGS, METADATA, ON_ERRORS, ORDERS, SPLITS
 from torch_dts.convert._convert import convert
 from torch_dts.convert._estimate import estimate
 from torch_dts.convert._report import ConvertReport
@@ -129,6 +129,26 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="what rewritten JPEGs of level 0 keep: what the picture needs (default), or all",
     )
     add(
+        "--encoding",
+        choices=ENCODINGS,
+        default="jpeg",
+        help="jpeg: encoded images (default); raw: their pixels, many times as large; "
+        "mixed: pixels for some (--raw-fraction, --raw-max-pixels); pixels, png: for sets of arrays",
+    )
+    add(
+        "--max-size",
+        type=int,
+        metavar="N",
+        help="images whose longer side is above N pixels are made smaller",
+    )
+    add("--raw-fraction", type=float, metavar="F", help="with --encoding mixed: how many images, 0 to 1")
+    add(
+        "--raw-max-pixels",
+        type=int,
+        metavar="N",
+        help="with --encoding mixed: only images of at most N pixels (width * height)",
+    )
+    add(
         "--resume",
         action="store_true",
         help="keep finished work when stopped or killed, and go on from it",
@@ -185,6 +205,10 @@ def run(args: argparse.Namespace) -> int:
         level=args.level,
         restart_interval=args.restart_interval,
         metadata=args.metadata,
+        encoding=args.encoding,
+        max_size=args.max_size,
+        raw_fraction=args.raw_fraction,
+        raw_max_pixels=args.raw_max_pixels,
         resume=args.resume,
         compat=args.compat,
         min_blocks=args.min_blocks,

@@ -9,6 +9,7 @@ from operator import index
 from typing import Any
 
 from torch_dts._parallel import check_num_workers
+from torch_dts.convert._raw_arguments import RawOptions, check_raw_arguments
 
 MIB = 1 << 20
 BLOCK_SIZE_STEP = 16 * MIB
@@ -18,18 +19,15 @@ BLOCK_SIZE_LIMIT = 4096 * MIB
 SPLITS = ("train", "val")
 ORDERS = ("shuffled", "source")
 CHECKS = ("header", "decode", "none")
-ENCODINGS = ("jpeg", "pixels", "png")
+ENCODINGS = ("jpeg", "pixels", "png", "raw", "mixed")
 ON_ERRORS = ("raise", "skip", "keep")
 METADATA = ("needed", "keep")
 MOST_RESTART_INTERVAL = 65_535  # MCUs: JPEG's DRI has 16 bits
 
 # What arguments of later versions may hold today, and how that is said.
 _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
-    "max_size": ((None,), "only None: images keep their size"),
     "num_volumes": ((1,), "only 1: all samples go into one file"),
     "volume": ((None,), "only None: all samples go into one file"),
-    "raw_fraction": ((None,), "only None: no decoded samples"),
-    "raw_max_pixels": ((None,), "only None: no decoded samples"),
     "targets": ((None,), "only None: one class number a sample"),
     "stats": ((False,), "only False"),
 }
@@ -53,6 +51,7 @@ class Options:
     restart_interval: str | int | None
     """None: no markers; "auto"; or MCUs."""
     metadata: str
+    raw: RawOptions
     resume: bool
     compat: bool
     min_blocks: int | None
@@ -75,6 +74,9 @@ def check_arguments(
     block_size: int | None,
     restart_interval: str | int | None,
     metadata: str,
+    max_size: int | None,
+    raw_fraction: float | None,
+    raw_max_pixels: int | None,
     resume: bool,
     compat: bool,
     min_blocks: int | None,
@@ -103,18 +105,29 @@ def check_arguments(
     encoding = _one_of("encoding", encoding, ENCODINGS)
     metadata = _one_of("metadata", metadata, METADATA)
     interval = _check_restart_interval(restart_interval, level)
-    if level and encoding != "jpeg":
+    if level and encoding in ("pixels", "png"):
         raise ValueError(f"level={level} makes JPEGs, encoding={encoding!r} does not: leave one of them out")
     if level and metadata == "keep":
         raise ValueError(
             f"metadata='keep' is for level 0: level={level} encodes images anew, without metadata"
         )
-    if interval is not None and encoding != "jpeg":
+    if encoding == "raw":
+        interval = None
+    if interval is not None and encoding in ("pixels", "png"):
         raise ValueError(
             f"restart_interval={restart_interval!r} is for JPEGs, encoding={encoding!r} makes none: "
             "leave one of them out"
         )
     compat = _as_bool("compat", compat)
+    raw = check_raw_arguments(
+        encoding,
+        max_size=max_size,
+        raw_fraction=raw_fraction,
+        raw_max_pixels=raw_max_pixels,
+        restart_interval=restart_interval,
+        metadata=metadata,
+        compat=compat,
+    )
     if compat:
         _check_compat(encoding, order, seed, block_size, restart_interval)
         interval = None
@@ -137,6 +150,7 @@ def check_arguments(
         block_size=_check_block_size(block_size),
         restart_interval=interval,
         metadata=metadata,
+        raw=raw,
         resume=_as_bool("resume", resume),
         compat=compat,
         min_blocks=min_blocks,

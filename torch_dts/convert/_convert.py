@@ -104,6 +104,11 @@ def convert(
             pixels as a pixel file. "pixels" makes a pixel file of any data set of PIL images
             (mode L or RGB) or uint8 arrays of one size, at most 256 classes and less than
             4 GiB. "png" stores images that are pixels as PNG in blocks, which have no such limits.
+            "raw" stores the pixels of every image, "mixed" those of some, beside JPEGs in blocks:
+            decoding costs nothing, the file is many times as large.
+        max_size: Images whose longer side is above this many pixels are made smaller (after `level`):
+            longer side `max_size`, the other cut to a whole number, LANCZOS. At level 0 they become
+            JPEGs of quality 90, and all others keep their bytes.
         restart_interval: MCUs (squares of mostly 16 x 16 pixels) between the restart markers of
             each JPEG, or "auto": a part of a row of them that is fast to decode from and costs
             nearly nothing. At level 0 this writes JPEGs anew without loss: pixels are compared,
@@ -126,6 +131,10 @@ def convert(
             line, a mapping of file names to labels, or a sequence in the order of the sorted files.
             Labels are class names (sorted for their numbers, or as `class_to_idx` has them) or class
             numbers. Every image needs one, every row an image.
+        raw_fraction: With encoding="mixed", the part of the images that are stored as pixels, 0 to 1,
+            chosen by the CRC-32 of their bytes.
+        raw_max_pixels: With encoding="mixed", the width * height that an image stored as pixels has
+            at most. With both, an image must meet both.
         num_workers: Threads; at levels 1 to 3 each has a process for Pillow beside it. None:
             one per usable CPU.
         progress: Show a bar on stderr. None: when stderr is a terminal.
@@ -164,17 +173,17 @@ def convert(
         block_size=block_size,
         restart_interval=restart_interval,
         metadata=metadata,
+        max_size=max_size,
+        raw_fraction=raw_fraction,
+        raw_max_pixels=raw_max_pixels,
         resume=resume,
         compat=compat,
         min_blocks=min_blocks,
         num_workers=num_workers,
         progress=progress,
         later={
-            "max_size": max_size,
             "num_volumes": num_volumes,
             "volume": volume,
-            "raw_fraction": raw_fraction,
-            "raw_max_pixels": raw_max_pixels,
             "targets": targets,
             "stats": stats,
         },
@@ -183,7 +192,7 @@ def convert(
     if options.compat:
         path = compat_path(path, source, options.level, options.split)
     target = resolve_target(path, source, options.overwrite)
-    if options.encoding != "png":
+    if options.encoding in ("jpeg", "pixels"):
         pixels = find_pixel_set(
             source,
             is_asked=options.encoding == "pixels",
@@ -196,10 +205,11 @@ def convert(
                     f"block_size={block_size} has no meaning for a pixel file, which has no blocks: leave it "
                     "out, or pass encoding='png' to store the images in blocks"
                 )
-            if options.level or options.restart_interval is not None or options.resume or options.compat:
+            is_recoded = options.level or options.restart_interval is not None or options.raw.max_size
+            if is_recoded or options.resume or options.compat:
                 raise ValueError(
-                    "level, restart_interval, resume and compat have no meaning for a pixel file, whose "
-                    "pixels are kept as they are: leave them out"
+                    "level, max_size, restart_interval, resume and compat have no meaning for a pixel file, "
+                    "whose pixels are kept as they are: leave them out"
                 )
             return _convert_pixels(target, source, pixels, options, started)
     samples = list_samples(

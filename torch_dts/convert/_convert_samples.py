@@ -53,8 +53,9 @@ def convert_samples(target: str, samples: Samples, options: Options, started: fl
         refuse_source(target, samples.files, checked.sizes)
         choice = choose(samples, checked, options.on_error)
         kept, left_out, kept_bad = choice.kept, choice.left_out, choice.kept_bad
-        if not options.level:
-            _explain_png(kept.num_encoded, options.encoding)
+        num_encoded = _num_png(options, kept)
+        if not options.level and options.encoding != "raw":
+            _explain_png(num_encoded, options.encoding)
         source_sizes, facts = kept.sizes, None
         if recoder is not None:
             spool = open_spool(target, journal)
@@ -79,7 +80,7 @@ def convert_samples(target: str, samples: Samples, options: Options, started: fl
         file_facts = FileFacts(
             level=options.level,
             is_val=is_val,
-            max_area=checked.max_area if recoder is None or recoder.keeps_area else 0,
+            max_area=_known_area(checked, recoder, facts),
             source_bytes=int(source_sizes.sum()),
             info=_encode_info(options, kept, len(left_out), recoder, facts),
             has_raw=recoder is not None and recoder.has_raw,
@@ -107,7 +108,7 @@ def convert_samples(target: str, samples: Samples, options: Options, started: fl
         skipped=tuple(left_out),
         kept_bad=tuple(kept_bad),
         num_missing_eoi=totals.num_missing_eoi,
-        num_encoded=0 if options.level else kept.num_encoded,
+        num_encoded=_num_png(options, kept),
         num_deep=checked.num_deep,
         num_resumed_blocks=totals.num_resumed,
         stored_bytes=int(kept.sizes.sum()),
@@ -141,11 +142,22 @@ def _parameters(options: Options, is_val: bool, recoder: Recoder | None) -> dict
         "on_error": options.on_error,
         "encoding": options.encoding,
         "block_size": options.block_size,
+        "raw": options.raw.info,
         "compat": options.compat,
         "min_blocks": options.min_blocks,
         "encoder": None,
         **({} if recoder is None else recoder.parameters),
     }
+
+
+def _known_area(checked: Checked, recoder: Recoder | None, facts: RecodeFacts | None) -> int:
+    before = checked.max_area if recoder is None or recoder.keeps_area else 0
+    return max(before, 0 if facts is None else facts.max_area)
+
+
+def _num_png(options: Options, kept: Kept) -> int:
+    """PIL images that are stored as PNG, so far as that is known before they are encoded."""
+    return 0 if options.level or options.encoding == "raw" else kept.num_encoded
 
 
 def _explain_png(num_encoded: int, encoding: str) -> None:
@@ -168,7 +180,7 @@ def _explain_png(num_encoded: int, encoding: str) -> None:
 def _encode_info(
     options: Options, kept: Kept, num_skipped: int, recoder: Recoder | None, facts: RecodeFacts | None
 ) -> bytes:
-    num_encoded = 0 if options.level else kept.num_encoded
+    num_encoded = _num_png(options, kept)
     is_kept = facts is None or (facts.num_recoded == 0 and not options.level)
     return _metadata.encode_info(
         kind=kept.samples.kind,
@@ -186,4 +198,5 @@ def _encode_info(
         encoder=None if recoder is None else recoder.parameters["encoder"],
         kept_original={} if facts is None else facts.kept_original,
         compat=options.compat,
+        raw=options.raw.info,
     )

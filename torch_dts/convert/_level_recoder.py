@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from torch_dts import _native
-from torch_dts.convert._pillow_process import PillowPool
+from torch_dts.convert._pillow_process import ExportRule, PillowPool
 from torch_dts.convert._recode import StoredSample
 from torch_dts.convert._restart_recoder import libjpeg_version, native_interval, transcode
 
@@ -27,17 +27,24 @@ class LevelRecoder:
     has_raw = False
 
     def __init__(
-        self, level: int, restart_interval: str | int | None, *, num_workers: int, as_pillow: bool = False
+        self,
+        level: int,
+        restart_interval: str | int | None,
+        *,
+        max_size: int = 0,
+        num_workers: int,
+        as_pillow: bool = False,
     ) -> None:
         """
         Args:
             restart_interval: "auto", MCUs, or None for no markers.
+            max_size: Limit of the longer side; 0: none.
             num_workers: Threads that will call `recode`; more than one: worker processes run Pillow.
             as_pillow: Store Pillow's bytes as they are.
         """
         self.name = f"level {level}"
         self.keep_reasons: dict[int, str] = {}
-        self._level = level
+        self._rule = ExportRule(level, max_size)
         self._interval = native_interval(restart_interval)
         self._as_pillow = as_pillow
         self._pillow = PillowPool(has_processes=num_workers > 1)
@@ -52,12 +59,12 @@ class LevelRecoder:
         """See `Recoder`."""
         count = sizes.numel()
         stored: list[StoredSample | None] = [None] * count
-        if not self._as_pillow:
+        if not self._as_pillow and self._rule.level and not self._rule.max_size:
             stored = [self._export(arena, offsets[i : i + 1], sizes[i : i + 1]) for i in range(count)]
         view = arena.numpy().data
         rest = [i for i in range(count) if stored[i] is None]
         images = [view[int(offsets[i]) : int(offsets[i] + sizes[i])] for i in rest]
-        found = iter(self._pillow.export(images, self._level))
+        found = iter(self._pillow.export(images, self._rule))
         return [self._finish(*next(found)) if each is None else each for each in stored]
 
     def close(self) -> None:
@@ -66,7 +73,9 @@ class LevelRecoder:
 
     def _export(self, arena: Tensor, offset: Tensor, size: Tensor) -> StoredSample | None:
         """One JPEG (tensors of one element) exported natively; None: Pillow is to be asked."""
-        out, start, length, facts = _native.export_jpegs(arena, offset, size, self._level, self._interval)
+        out, start, length, facts = _native.export_jpegs(
+            arena, offset, size, self._rule.level, self._interval
+        )
         if int(facts[0, 0]):
             return None
         first = int(start)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Export levels 1 to 3: an image made smaller and encoded anew by Pillow (docs/convert.md).
+"""Images made smaller and encoded anew by Pillow: export levels 1 to 3 (docs/convert.md), max_size.
 
 Needs Pillow and the standard library only, since worker processes load this file by itself.
 """
@@ -18,6 +18,8 @@ LONG_SIDE = 600
 _TO_RGB = frozenset({"RGBA", "LA", "P"})
 _JPEG_MODES = frozenset({"1", "L", "RGB", "RGBX", "CMYK", "YCbCr"})
 EXPORT_MODES = _TO_RGB | _JPEG_MODES
+# Whose values can be averaged; palettes and two-level images can't.
+_RESIZED_AS_THEY_ARE = frozenset({"L", "RGB", "CMYK", "YCbCr"})
 
 
 @dataclass(frozen=True)
@@ -34,30 +36,84 @@ class Level:
 LEVELS = {1: Level(400, False, 90), 2: Level(440, True, 90), 3: Level(440, True, 80)}
 
 
-def export_image(data: bytes | memoryview, level: int) -> bytes:
+def export_image(data: bytes | memoryview, level: int, max_size: int = 0) -> bytes:
     """An encoded image as a JPEG of the level.
 
+    Args:
+        level: 0: only made smaller by `max_size`, with the quality of level 1.
+        max_size: Then the longer side is at most this many pixels; 0: no limit.
+
     Raises:
-        ValueError: The image has a mode that a JPEG can't hold.
+        ValueError: The image has a mode that a JPEG can't hold, at levels 1 to 3.
         Exception: Whatever Pillow raises for a damaged image.
     """
-    rule = LEVELS[level]
+    out = io.BytesIO()
+    image = export_pixels(data, level, max_size)
+    image.save(out, "JPEG", quality=LEVELS[level or 1].quality)
+    return out.getvalue()
+
+
+def export_pixels(
+    data: bytes | memoryview, level: int, max_size: int = 0, *, is_raw: bool = False
+) -> Image.Image:
+    """The image that `export_image` encodes.
+
+    Args:
+        is_raw: Its pixels are to be stored: RGB, or L for a gray image. At level 0 without
+            `max_size` they are those of torchvision's loader.
+
+    Raises: as `export_image`.
+    """
     with Image.open(io.BytesIO(data)) as opened:
-        if opened.mode not in EXPORT_MODES:
+        if level and opened.mode not in EXPORT_MODES:
             raise ValueError(mode_reason(opened.mode))
         image: Image.Image = opened
-        short = min(image.size)
-        if short > rule.threshold:
-            scale = float(SHORT_SIDE) / short
-            new = (int(image.width * scale), int(image.height * scale))
-            image = image.resize(new, Image.Resampling.LANCZOS)
-        if rule.crops:
-            image = _crop(image)
-        if image.mode in _TO_RGB:
+        if not level and image.mode != "L" and (is_raw or image.mode not in _RESIZED_AS_THEY_ARE):
             image = image.convert("RGB")
-        out = io.BytesIO()
-        image.save(out, "JPEG", quality=rule.quality)
-    return out.getvalue()
+        if level:
+            image = _apply_level(image, LEVELS[level])
+        new = _limited_size(image.width, image.height, max_size)
+        if new != image.size:
+            image = image.resize(new, Image.Resampling.LANCZOS)
+        if image.mode in _TO_RGB or (is_raw and image.mode != "L"):
+            image = image.convert("RGB")
+        image.load()
+        return image
+
+
+def exported_size(width: int, height: int, level: int, max_size: int = 0) -> tuple[int, int]:
+    """Width and height of what `export_pixels` makes of an image of this size."""
+    if level:
+        width, height = _level_size(width, height, LEVELS[level])
+        if LEVELS[level].crops:
+            width, height = _cropped_size(width, height)
+    return _limited_size(width, height, max_size)
+
+
+def _apply_level(image: Image.Image, rule: Level) -> Image.Image:
+    new = _level_size(image.width, image.height, rule)
+    if new != image.size:
+        image = image.resize(new, Image.Resampling.LANCZOS)
+    return _crop(image) if rule.crops else image
+
+
+def _level_size(width: int, height: int, rule: Level) -> tuple[int, int]:
+    short = min(width, height)
+    if short <= rule.threshold:
+        return width, height
+    scale = float(SHORT_SIDE) / short
+    return int(width * scale), int(height * scale)
+
+
+def _limited_size(width: int, height: int, max_size: int) -> tuple[int, int]:
+    longer = max(width, height)
+    if not max_size or longer <= max_size:
+        return width, height
+    scale = max_size / longer
+    # The longer side is max_size exactly, however the product is rounded.
+    if width >= height:
+        return max_size, max(1, int(height * scale))
+    return max(1, int(width * scale)), max_size
 
 
 def mode_reason(mode: str) -> str:
@@ -65,10 +121,14 @@ def mode_reason(mode: str) -> str:
     return f"an image of mode {mode}, which a JPEG can't hold"
 
 
+def _cropped_size(width: int, height: int) -> tuple[int, int]:
+    most = (LONG_SIDE, SHORT_SIDE) if width > height else (SHORT_SIDE, LONG_SIDE)
+    return min(width, most[0]), min(height, most[1])
+
+
 def _crop(image: Image.Image) -> Image.Image:
     width, height = image.size
-    most = (LONG_SIDE, SHORT_SIDE) if width > height else (SHORT_SIDE, LONG_SIDE)
-    final = (min(width, most[0]), min(height, most[1]))
+    final = _cropped_size(width, height)
     if final == image.size:
         return image
     left, top = (width - final[0]) // 2, (height - final[1]) // 2

@@ -43,6 +43,7 @@ def encode_info(
     encoder: str | None = None,
     kept_original: Mapping[str, int] | None = None,
     compat: bool = False,
+    raw: Mapping[str, int | float] | None = None,
 ) -> bytes:
     """INFO of a file of blocks: what shaped the result, nothing that differs between two runs.
 
@@ -52,6 +53,7 @@ def encode_info(
         bytes_kept: Every sample has the bytes of its original file.
         encoder: What made the bytes, with its version; None: they are the source's.
         compat: Order and packing are those of the format's first exporter, or as near as can be.
+        raw: max_size, raw_fraction and raw_max_pixels, those that were given.
         kept_original: Samples that kept their bytes though others were encoded anew, by reason.
     """
     info: dict[str, Any] = {
@@ -71,6 +73,7 @@ def encode_info(
         "seed": seed,
         "check": check,
     }
+    info.update(raw or {})
     if encoder is not None and level == 0:
         info["metadata"] = metadata
         info["kept_original"] = dict(kept_original or {})

@@ -11,14 +11,23 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from typing import IO
+from typing import IO, NamedTuple
 
 import PIL
 from PIL import Image, ImageFile
 
+from torch_dts import _raw
 from torch_dts.convert import _levels, _pillow_worker
 
 _Data = bytes | memoryview
+
+
+class ExportRule(NamedTuple):
+    """What is to be made of an image (see `_levels.export_image`)."""
+
+    level: int = 0
+    max_size: int = 0
+    is_raw: bool = False
 
 
 class PillowProcess:
@@ -34,6 +43,7 @@ class PillowProcess:
             hello = {
                 "path": [os.path.abspath(each) for each in sys.path],
                 "levels": os.path.abspath(_levels.__file__),
+                "raw": os.path.abspath(_raw.__file__),
                 "max_image_pixels": Image.MAX_IMAGE_PIXELS,
                 "load_truncated_images": ImageFile.LOAD_TRUNCATED_IMAGES,
             }
@@ -48,14 +58,14 @@ class PillowProcess:
             self.close()
             raise
 
-    def export(self, images: Sequence[_Data], level: int) -> list[bytes | None]:
-        """Each image as a JPEG of the level; None for one that Pillow refused.
+    def export(self, images: Sequence[_Data], rule: ExportRule) -> list[bytes | None]:
+        """Each image as a JPEG or pixels; None for one that Pillow refused.
 
         Raises:
             RuntimeError: The process ended.
         """
         sizes = [memoryview(data).nbytes for data in images]
-        self._send(struct.pack(f"<II{len(sizes)}Q", level, len(sizes), *sizes), *images)
+        self._send(struct.pack(f"<IIII{len(sizes)}Q", *rule, len(sizes), *sizes), *images)
         heads = [struct.unpack("<IQ", self._read(12)) for _ in images]
         results = [(ok, self._read(size)) for ok, size in heads]
         return [data if ok else None for ok, data in results]
@@ -112,13 +122,13 @@ class PillowPool:
         self._lock = threading.Lock()
         self._started: list[PillowProcess] = []
 
-    def export(self, images: Sequence[_Data], level: int) -> list[tuple[bytes, str]]:
-        """(JPEG, "") or (b"", reason) for each image. Thread-safe."""
+    def export(self, images: Sequence[_Data], rule: ExportRule) -> list[tuple[bytes, str]]:
+        """(stored bytes, "") or (b"", reason) for each image. Thread-safe."""
         found: Sequence[bytes | None] = [None] * len(images)
         if self._has_processes and images:
-            found = self._process().export(images, level)
+            found = self._process().export(images, rule)
         return [
-            (data, "") if data is not None else export_here(image, level)
+            (data, "") if data is not None else export_here(image, rule)
             for image, data in zip(images, found, strict=True)
         ]
 
@@ -139,10 +149,13 @@ class PillowPool:
         return process
 
 
-def export_here(data: _Data, level: int) -> tuple[bytes, str]:
-    """(JPEG, "") or (b"", what is wrong with the image)."""
+def export_here(data: _Data, rule: ExportRule) -> tuple[bytes, str]:
+    """(stored bytes, "") or (b"", what is wrong with the image)."""
     try:
-        return _levels.export_image(data, level), ""
+        if not rule.is_raw:
+            return _levels.export_image(data, rule.level, rule.max_size), ""
+        image = _levels.export_pixels(data, rule.level, rule.max_size, is_raw=True)
+        return _raw.raw_sample(image), ""
     except MemoryError:
         raise
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files

@@ -3,8 +3,9 @@
 
 Run as a script, so that it starts in a tenth of a second and loads Pillow only.
 
-    in:  u32 length, JSON {path, level file, limits}        out: u32 length, JSON {pillow}
-    in:  u32 level, u32 count, count u64 sizes, bytes        out: count (u32 ok, u64 size), bytes
+    in:  u32 length, JSON {path, files, limits}              out: u32 length, JSON {pillow}
+    in:  u32 level, u32 max_size, u32 is_raw, u32 count,
+         count u64 sizes, bytes                              out: count (u32 ok, u64 size), bytes
 
 An image that fails gives ok 0 and a reason in place of its bytes. The end of the input ends it.
 """
@@ -26,14 +27,17 @@ def main() -> None:
     target = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # nothing that a library prints may get between the answers
     hello = json.loads(read_exact(source, *struct.unpack("<I", read_exact(source, 4))))
-    levels = load_levels(hello)
+    levels, raw = load_levels(hello), load_file("raw", hello["raw"])
     answer = json.dumps({"pillow": levels.Image.__version__}).encode()
     target.write(struct.pack("<I", len(answer)) + answer)
     target.flush()
-    while head := source.read(8):
-        level, count = struct.unpack("<II", head)
+    while head := source.read(16):
+        level, max_size, is_raw, count = struct.unpack("<IIII", head)
         sizes = struct.unpack(f"<{count}Q", read_exact(source, 8 * count))
-        results = [export(levels, read_exact(source, size), level) for size in sizes]
+        results = [
+            export(levels, raw if is_raw else None, read_exact(source, size), level, max_size)
+            for size in sizes
+        ]
         target.write(b"".join(struct.pack("<IQ", ok, len(data)) for ok, data in results))
         for _, data in results:
             target.write(data)
@@ -43,12 +47,7 @@ def main() -> None:
 def load_levels(hello: dict[str, Any]) -> Any:
     """The module with `export_image`, with the parent's import path and Pillow's limits set."""
     sys.path[:] = hello["path"]
-    spec = importlib.util.spec_from_file_location("levels", hello["levels"])
-    if spec is None or spec.loader is None:
-        raise ImportError(f"no Python file: {hello['levels']}")
-    levels = importlib.util.module_from_spec(spec)
-    sys.modules["levels"] = levels  # dataclasses look their module up
-    spec.loader.exec_module(levels)
+    levels = load_file("levels", hello["levels"])
     from PIL import ImageFile
 
     levels.Image.MAX_IMAGE_PIXELS = hello["max_image_pixels"]
@@ -57,10 +56,23 @@ def load_levels(hello: dict[str, Any]) -> Any:
     return levels
 
 
-def export(levels: Any, data: bytes, level: int) -> tuple[int, bytes]:
-    """(1, JPEG) or (0, reason)."""
+def load_file(name: str, path: str) -> Any:
+    """A Python file as a module by itself, without the package around it."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"no Python file: {path}")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def export(levels: Any, raw: Any, data: bytes, level: int, max_size: int) -> tuple[int, bytes]:
+    """(1, JPEG, or pixels where `raw` is the module for them) or (0, reason)."""
     try:
-        return 1, levels.export_image(data, level)
+        if raw is None:
+            return 1, levels.export_image(data, level, max_size)
+        return 1, raw.raw_sample(levels.export_pixels(data, level, max_size, is_raw=True))
     except MemoryError:
         raise
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
