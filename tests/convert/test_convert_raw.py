@@ -134,3 +134,25 @@ def test_arrays_become_raw_samples_when_asked(tmp_path: pathlib.Path) -> None:
     report = torch_dts.convert([(image, 0) for image in images], tmp_path / "x.dts", encoding="raw")
     assert stored(report) == [raw_sample(image) for image in images]
     assert report.num_encoded == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "is_raw"),
+    [({}, True), ({"restart_interval": "auto"}, True), ({"level": 3}, False), ({"max_size": 50}, False)],
+)
+def test_a_raw_file_as_the_source(
+    photos: pathlib.Path, tmp_path: pathlib.Path, options: dict[str, object], is_raw: bool
+) -> None:
+    raw = torch_dts.convert(photos, tmp_path / "raw.dts", encoding="raw")
+    copy = torch_dts.convert(torch_dts.open(raw), tmp_path / "copy.dts", **options)  # type: ignore[arg-type]
+    before, after = torch_dts.DTSDataset(raw), torch_dts.DTSDataset(copy)
+    assert after.file.header.version == ((3, 1, 0, 0) if is_raw else (3, 0, 0, 0))
+    if is_raw:
+        assert stored(copy) == stored(raw)
+    assert [after[i][1] for i in range(len(after))] == [before[i][1] for i in range(len(before))]
+    for i in range(len(before)):
+        largest = max(before[i][0].size)
+        limit = options.get("max_size", 1000)
+        assert max(after[i][0].size) == min(largest, limit)
+        if is_raw or (largest <= 50 and "max_size" in options):
+            assert after[i][0].tobytes() == before[i][0].tobytes()

@@ -23,6 +23,7 @@ class Reversing:
 
     name = "reversing"
     keeps_area = False
+    takes_raw = True
     has_raw = False
 
     def __init__(self) -> None:

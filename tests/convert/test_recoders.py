@@ -26,6 +26,9 @@ def options(**changes: Any) -> Options:
         "block_size": None,
         "restart_interval": "default",
         "metadata": "needed",
+        "max_size": None,
+        "raw_fraction": None,
+        "raw_max_pixels": None,
         "resume": False,
         "compat": False,
         "min_blocks": None,
@@ -45,6 +48,11 @@ def options(**changes: Any) -> Options:
         ({"restart_interval": 9}, "restart markers"),
         ({"level": 1}, "level 1"),
         ({"level": 3, "restart_interval": None}, "level 3"),
+        ({"level": 3, "max_size": 300}, "level 3"),
+        ({"max_size": 300}, "at most 300 pixels a side"),
+        ({"max_size": 300, "restart_interval": 4}, "at most 300 pixels a side"),
+        ({"encoding": "raw", "level": 2}, "pixels"),
+        ({"encoding": "mixed", "raw_fraction": 0.1}, "pixels and JPEGs"),
     ],
 )
 def test_make_recoder(changes: dict[str, Any], name: str | None) -> None:

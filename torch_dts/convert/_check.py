@@ -20,6 +20,7 @@ from torch_dts import _native
 from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
+from torch_dts._raw import raw_shape
 from torch_dts.convert._levels import mode_reason
 from torch_dts.convert._report import BadSample
 from torch_dts.convert._samples import OUR_TROUBLE, Samples
@@ -152,6 +153,9 @@ def _check_one(samples: Samples, i: int, look: _Looker | None) -> tuple[int, str
         return samples.size(i), "", _Look()
     if not path:
         data = samples.read(i)
+        shape = raw_shape(data) if samples.may_hold_raw else None
+        if shape is not None:
+            return len(data), "", _Look(shape.height * shape.width)
         return len(data), *_look_at(io.BytesIO(data), len(data), look)
     try:
         found = os.stat(path)

@@ -83,7 +83,7 @@ def convert_samples(target: str, samples: Samples, options: Options, started: fl
             max_area=_known_area(checked, recoder, facts),
             source_bytes=int(source_sizes.sum()),
             info=_encode_info(options, kept, len(left_out), recoder, facts),
-            has_raw=recoder is not None and recoder.has_raw,
+            has_raw=_has_raw(samples, recoder),
             compat=options.compat,
         )
         totals = write_file(
@@ -148,6 +148,13 @@ def _parameters(options: Options, is_val: bool, recoder: Recoder | None) -> dict
         "encoder": None,
         **({} if recoder is None else recoder.parameters),
     }
+
+
+def _has_raw(samples: Samples, recoder: Recoder | None) -> bool:
+    """Whether stored samples may be pixels: made so, or of a source file that has some."""
+    return (
+        recoder.has_raw or (recoder.takes_raw and samples.may_hold_raw) if recoder else samples.may_hold_raw
+    )
 
 
 def _known_area(checked: Checked, recoder: Recoder | None, facts: RecodeFacts | None) -> int:

@@ -25,6 +25,7 @@ class LevelRecoder:
 
     keeps_area = False
     has_raw = False
+    takes_raw = False
 
     def __init__(
         self,

@@ -53,6 +53,7 @@ class RawRecoder:
         self.name = "pixels" if self._takes_all else "pixels and JPEGs"
         self.keeps_area = not level and not max_size
         self.has_raw = True
+        self.takes_raw = False
         known = {} if other is None else other.keep_reasons
         self.keep_reasons = known if self._takes_all or other is not None else {1: "not stored as pixels"}
         self._pillow = PillowPool(has_processes=num_workers > 1)

@@ -21,6 +21,7 @@ from torch import Tensor
 
 from torch_dts._parallel import map_in_order
 from torch_dts._progress import Progress
+from torch_dts._raw import as_image_file
 from torch_dts.convert._journal import Journal, new_rows
 from torch_dts.convert._kept import Kept, nothing_left
 from torch_dts.convert._report import BadSample, BadSamplesError, RecodeFacts
@@ -59,6 +60,8 @@ class Recoder(Protocol):
     """Every image keeps its width and height."""
     has_raw: bool
     """It may give samples of pixels ("DTSR")."""
+    takes_raw: bool
+    """Samples of pixels are kept; else it gets them as PNG."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -163,6 +166,8 @@ class _Stage:
         offsets = torch.cumsum(padded, 0) - padded
         arena = self._arena(int(padded.sum()))
         self._kept.read_into(ranks, offsets, sizes, arena)
+        if self._kept.samples.may_hold_raw and not self._recoder.takes_raw:
+            arena, offsets, sizes = _as_image_files(arena, offsets, sizes)
         stored = self._recoder.recode(arena, offsets, sizes)
         if self._on_error != "keep":
             return stored
@@ -237,6 +242,16 @@ class _Stage:
         if arena is None or arena.numel() < num_bytes:
             arena = self._own.arena = torch.empty(max(num_bytes, _CHUNK_BYTES), dtype=torch.uint8)
         return arena
+
+
+def _as_image_files(arena: Tensor, offsets: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """The same samples, those of pixels as PNG."""
+    view = arena.numpy().data
+    places = zip(offsets.tolist(), sizes.tolist(), strict=True)
+    files = [as_image_file(view[start : start + size]) for start, size in places]
+    sizes = torch.tensor([len(data) for data in files])
+    joined = torch.frombuffer(bytearray(b"".join(files)), dtype=torch.uint8)
+    return joined, torch.cumsum(sizes, 0) - sizes, sizes
 
 
 def _chunks(ranks: Tensor, sizes: Tensor) -> Iterator[Tensor]:

@@ -30,6 +30,7 @@ class RestartRecoder:
     name = "restart markers"
     keeps_area = True
     has_raw = False
+    takes_raw = True
 
     def __init__(self, restart_interval: str | int, metadata: str) -> None:
         """

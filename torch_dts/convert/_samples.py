@@ -70,6 +70,11 @@ class Samples:
         return all(file.info.get("bytes_kept", True) is not False for file in files)
 
     @property
+    def may_hold_raw(self) -> bool:
+        """True when samples may be pixels of a .dts file ("DTSR")."""
+        return self.stored is not None and any(f.header.may_hold_raw_samples for f in self.stored.files)
+
+    @property
     def are_all_val(self) -> bool:
         """True when every sample lies in a .dts file of a validation set."""
         if self.stored is None or bool((self.stored.place[:, 0] < 0).any()):

@@ -21,6 +21,7 @@ class SizeRecoder:
 
     keeps_area = False
     has_raw = False
+    takes_raw = False
 
     def __init__(
         self, max_size: int, restart_interval: str | int | None, other: Recoder | None, *, num_workers: int
