@@ -21,6 +21,12 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     "sample_order": (SIZES, 3, 1, 2, 1, 0),
     "rank_runs": (SIZES, 3, 1, 2, 3, 1),
     "scan_samples": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32])),
+    "pixel_sums": (
+        ARENA,
+        torch.tensor([0, 32]),
+        torch.tensor([32, 24]),
+        torch.tensor([[0, 0, 0], [2, 4, 3]]),
+    ),
     "decode_crop_resize": (
         ARENA,
         torch.tensor([0, 32]),

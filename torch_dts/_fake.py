@@ -37,6 +37,10 @@ def _scan_samples(arena: Tensor, offsets: Tensor, sizes: Tensor) -> Tensor:
     return _int64(offsets.shape[0], 4)
 
 
+def _pixel_sums(arena: Tensor, offsets: Tensor, sizes: Tensor, shapes: Tensor) -> Tensor:
+    return _int64(offsets.shape[0], 8)
+
+
 def _decode_crop_resize(
     arena: Tensor,
     offsets: Tensor,
@@ -118,5 +122,6 @@ torch.library.register_fake("torch_dts::block_order", _block_order)
 torch.library.register_fake("torch_dts::sample_order", _sample_order)
 torch.library.register_fake("torch_dts::rank_runs", _rank_runs)
 torch.library.register_fake("torch_dts::scan_samples", _scan_samples)
+torch.library.register_fake("torch_dts::pixel_sums", _pixel_sums)
 torch.library.register_fake("torch_dts::decode_crop_resize", _decode_crop_resize)
 torch.library.register_fake("torch_dts::fused_normalize", _fused_normalize)

@@ -63,6 +63,13 @@ void pixel_writer_write(std::int64_t writer, Tensor pixels) {
   guarded([&] { pixel_writers().get(writer)->write_pixels(byte_view(pixels, "pixels")); });
 }
 
+void pixel_writer_set_normalization(std::int64_t writer, Tensor mean, Tensor std) {
+  guarded([&] {
+    pixel_writers().get(writer)->set_normalization(three_floats(mean, "mean"),
+                                                   three_floats(std, "std"));
+  });
+}
+
 // The writer leaves the table when it is done; after a failure it stays, to be aborted.
 void pixel_writer_finish(std::int64_t writer, Tensor labels, Tensor info, Tensor classes) {
   guarded([&] {
@@ -82,6 +89,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
       "pixel_writer_open(str path, bool overwrite, str dataset_type, int is_training, "
       "int num_classes, int num_samples, int height, int width, int channels) -> int");
   m.def("pixel_writer_write(int writer, Tensor pixels) -> ()");
+  m.def("pixel_writer_set_normalization(int writer, Tensor mean, Tensor std) -> ()");
   m.def("pixel_writer_finish(int writer, Tensor labels, Tensor info, Tensor classes) -> ()");
   m.def("pixel_writer_abort(int writer) -> ()");
 }
@@ -90,6 +98,7 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("read_pixels", TORCH_BOX(&read_pixels_op));
   m.impl("pixel_writer_open", TORCH_BOX(&pixel_writer_open));
   m.impl("pixel_writer_write", TORCH_BOX(&pixel_writer_write));
+  m.impl("pixel_writer_set_normalization", TORCH_BOX(&pixel_writer_set_normalization));
   m.impl("pixel_writer_finish", TORCH_BOX(&pixel_writer_finish));
   m.impl("pixel_writer_abort", TORCH_BOX(&pixel_writer_abort));
 }

@@ -12,6 +12,7 @@
 #include "ops/numbers.h"
 #include "ops/parallel.h"
 #include "ops/pixel_types.h"
+#include "ops/samples.h"
 #include "ops/tensors.h"
 #include "pipeline/sample_plan.h"
 #include "pipeline/sample_runner.h"
@@ -51,49 +52,9 @@ class Keys {
   ChoiceKey key_;
 };
 
-// A sample in the arena; height 0: encoded.
-struct Sample {
-  ConstByteSpan bytes;
-  std::int64_t height = 0, width = 0, channels = 0;
-};
-
-Sample sample_at(ConstByteSpan arena, std::int64_t offset, std::int64_t size,
-                 const std::int64_t* shape, std::size_t number) {
-  const Sample sample = {sample_bytes(arena, offset, size, number), shape[0], shape[1], shape[2]};
-  if (shape[0] == 0 && shape[1] == 0 && shape[2] == 0) return sample;
-  // Divided, not multiplied: nothing overflows.
-  const bool fits = shape[0] > 0 && shape[1] > 0 && shape[2] > 0 && size % shape[2] == 0 &&
-                    size / shape[2] % shape[1] == 0 && size / shape[2] / shape[1] == shape[0];
-  if (!fits) {
-    throw InvalidArgument("sample " + std::to_string(number) + " has shape " +
-                          std::to_string(shape[0]) + " x " + std::to_string(shape[1]) + " x " +
-                          std::to_string(shape[2]) + ", expected that of its " +
-                          std::to_string(size) + " bytes, or 0 x 0 x 0 for encoded ones");
-  }
-  return sample;
-}
-
-std::vector<Sample> samples_of(const Tensor& arena, const Tensor& offsets, const Tensor& sizes,
-                               const Tensor& shapes) {
-  const ConstByteSpan bytes = byte_view(arena, "arena");
-  const auto starts = int64_view(offsets, "offsets");
-  const auto lengths = int64_view(sizes, "sizes");
-  const auto rows = int64_view(shapes, "shapes");
-  check_same_length(starts.size(), "offsets", lengths.size(), "sizes");
-  check_same_length(rows.size(), "shapes", 3 * starts.size(), "3 * offsets");
-  std::vector<Sample> samples;
-  for (std::size_t i = 0; i < starts.size(); ++i) {
-    samples.push_back(sample_at(bytes, starts[i], lengths[i], rows.data() + 3 * i, i));
-  }
-  return samples;
-}
-
 DecodeStatus run_one(SampleRunner& runner, const Sample& sample, const ChoiceKey& key, void* out) {
   if (sample.height == 0) return runner.run(sample.bytes, key, out);
-  return runner.run(
-      ConstImageView{reinterpret_cast<const std::uint8_t*>(sample.bytes.data()), sample.height,
-                     sample.width, sample.channels, sample.width * sample.channels},
-      key, out);
+  return runner.run(sample.pixels(), key, out);
 }
 
 std::tuple<Tensor, Tensor> run_plan(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes,

@@ -10,6 +10,7 @@
 #include <torch/headeronly/util/Exception.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -63,6 +64,17 @@ inline ConstByteSpan sample_bytes(ConstByteSpan arena, std::int64_t offset, std:
                      std::to_string(arena_bytes) + " bytes");
   }
   return arena.subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(size));
+}
+
+// float32 of exactly three values, one by channel.
+inline std::array<float, 3> three_floats(const Tensor& tensor, const char* name) {
+  check_tensor(tensor, ScalarType::Float, name, "torch.float32");
+  if (tensor.numel() != 3) {
+    throw InvalidArgument(std::string(name) + " has " + std::to_string(tensor.numel()) +
+                          " values, expected 3");
+  }
+  const auto* const values = static_cast<const float*>(tensor.data_ptr());
+  return {values[0], values[1], values[2]};
 }
 
 inline Tensor new_int64(std::int64_t count) {

@@ -79,6 +79,12 @@ void writer_add_section(std::int64_t writer, std::string tag, Tensor payload, st
   });
 }
 
+void writer_set_normalization(std::int64_t writer, Tensor mean, Tensor std) {
+  guarded([&] {
+    writers().get(writer)->set_normalization(three_floats(mean, "mean"), three_floats(std, "std"));
+  });
+}
+
 // The writer leaves the table when it is done; after a failure it stays, to be aborted.
 void writer_finish(std::int64_t writer, std::int64_t max_pic_area, std::int64_t source_bytes) {
   guarded([&] {
@@ -107,6 +113,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
       "writer_adopt_block(int writer, int block_id, int crc32, Tensor sizes, Tensor(a!) scratch) "
       "-> bool");
   m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");
+  m.def("writer_set_normalization(int writer, Tensor mean, Tensor std) -> ()");
   m.def("writer_finish(int writer, int max_pic_area, int source_bytes) -> ()");
   m.def("writer_abort(int writer) -> ()");
 }
@@ -118,6 +125,7 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("writer_write_block", TORCH_BOX(&writer_write_block));
   m.impl("writer_adopt_block", TORCH_BOX(&writer_adopt_block));
   m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
+  m.impl("writer_set_normalization", TORCH_BOX(&writer_set_normalization));
   m.impl("writer_finish", TORCH_BOX(&writer_finish));
   m.impl("writer_abort", TORCH_BOX(&writer_abort));
 }

@@ -147,3 +147,20 @@ def test_target_that_appears_meanwhile(tmp_path: pathlib.Path) -> None:
         _native.writer_finish(writer, 1, 3)
     _native.writer_abort(writer)
     assert path.read_bytes() == b"precious"
+
+
+def test_mean_and_std_of_the_header(tmp_path: pathlib.Path) -> None:
+    writer = open_writer(tmp_path / "a.dts")
+    arena, crc, sizes = block_of(b"abc")
+    _native.writer_write_block(writer, 0, arena, crc, sizes)
+    mean, std = torch.tensor([0.25, 0.5, 0.75]), torch.tensor([0.125, 0.25, 0.5])
+    with pytest.raises(ValueError, match="mean has 2 values, expected 3"):
+        _native.writer_set_normalization(writer, mean[:2], std)
+    with pytest.raises(ValueError, match=r"mean must have dtype torch\.float32"):
+        _native.writer_set_normalization(writer, mean.double(), std)
+    with pytest.raises(ValueError, match="of channel 0, expected at most 1 and"):
+        _native.writer_set_normalization(writer, mean, 2 * mean + 1)
+    _native.writer_set_normalization(writer, mean, std)
+    _native.writer_finish(writer, 0, 3)
+    stored = (tmp_path / "a.dts").read_bytes()
+    assert struct.unpack_from("<6f", stored, 116) == (0.25, 0.5, 0.75, 0.125, 0.25, 0.5)

@@ -51,6 +51,7 @@ def test_every_option_reaches_convert(image_folder: Make, tmp_path: pathlib.Path
         "decode",
         "--on-error",
         "skip",
+        "--stats",
     ]
     options += ["--overwrite", "--block-size", "32MiB", "--allow-empty", "--num-workers", "1", "--progress"]
     options += ["--class-to-idx", str(tmp_path / "numbers.json"), "--json"]
@@ -64,6 +65,7 @@ def test_every_option_reaches_convert(image_folder: Make, tmp_path: pathlib.Path
     with torch_dts.open(target) as file:
         assert file.classes == ["b", "a", "empty"]
         assert file.header.is_training == 0
+        assert min(file.header.normalize_std) > 0
         assert file.source_index.tolist() == [0, 1, 2, 3]
         assert (file.info["seed"], file.info["check"]) == (5, "decode")
 

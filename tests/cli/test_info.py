@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import json
 import re
+import struct
 
 import pytest
 from building import BLOCK_SIZE, HEADER_BYTES, build, build_pixels, samples_of
@@ -150,3 +151,36 @@ def test_a_set_without_samples(capsys, tmp_path):
     assert rows["samples"] == "0, 0 bytes on average"
     assert rows["classes"] == "0"
     assert rows["free room"] == "0.00 % of the blocks (0 bytes)"
+
+
+def test_plot(capsys, path, samples):
+    text = run(capsys, path, "--plot")
+    plots = text.split("\n\n")[1:]
+    assert [plot.split(":")[0].split(" (")[0] for plot in plots] == [
+        "block fill",
+        "sample sizes",
+        "width in pixels",
+        "height in pixels",
+        "width / height",
+    ]
+    assert "width in pixels: min 32, median 32, mean 32, max 32" in text
+    facts = json.loads(run(capsys, path, "--plot", "--json"))
+    assert facts["num_probed"] == 5
+    assert facts["plots"]["height"]["min"] == facts["plots"]["height"]["max"] == 24
+    assert facts["plots"]["sample_bytes"]["max"] == max(len(sample.data) for sample in samples)
+    assert sum(facts["plots"]["block_fill"]["counts"]) == 2
+    assert "plots" not in json.loads(run(capsys, path, "--json"))
+
+
+def test_a_pixel_file_has_nothing_to_plot(capsys, tmp_path):
+    path = build_pixels(tmp_path / "a.dts", 3)
+    assert "nothing to plot: all samples of a pixel file have one size" in run(capsys, path, "--plot")
+    assert json.loads(run(capsys, path, "--plot", "--json"))["plots"] is None
+
+
+def test_mean_and_std(capsys, path):
+    patch(path, 116, struct.pack("<6f", 0.485, 0.456, 0.406, 0.229, 0.224, 0.225))
+    resign_head(path)
+    assert as_rows(run(capsys, path))["pixels"] == (
+        "mean 0.4850 0.4560 0.4060, std 0.2290 0.2240 0.2250 (R, G, B of 0 to 1)"
+    )

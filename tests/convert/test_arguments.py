@@ -17,7 +17,6 @@ LATER = {
     "num_volumes": 1,
     "volume": None,
     "targets": None,
-    "stats": False,
 }
 
 
@@ -96,7 +95,6 @@ def test_convert_s_defaults_are_allowed() -> None:
         ("num_volumes", True, "one file"),
         ("volume", 0, "one file"),
         ("targets", "boxes", "one class number"),
-        ("stats", True, "only False"),
     ],
 )
 def test_not_yet(name: str, value: object, now: str) -> None:

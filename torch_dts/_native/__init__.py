@@ -15,6 +15,7 @@ from torch_dts._native import (
     _pixel,
     _plan,
     _source,
+    _stats,
     _transcode,
     _write,
 )
@@ -73,6 +74,7 @@ from torch_dts._native._pixel import (
     pixel_writer_abort,
     pixel_writer_finish,
     pixel_writer_open,
+    pixel_writer_set_normalization,
     pixel_writer_write,
     read_pixels,
 )
@@ -91,6 +93,7 @@ from torch_dts._native._source import (
     source_read,
     source_samples,
 )
+from torch_dts._native._stats import pixel_sums
 from torch_dts._native._transcode import (
     AUTO_RESTART_INTERVAL,
     NO_RESTART_MARKERS,
@@ -106,13 +109,20 @@ from torch_dts._native._write import (
     writer_adopt_block,
     writer_finish,
     writer_open,
+    writer_set_normalization,
     writer_write_block,
 )
 
 # Every op is in exactly one of the two (a test checks it). Tensor ops are pure functions
 # with a fake kernel, usable under torch.compile; the others hold handles, touch files or
 # shared memory, or return Python numbers, and are not to be traced.
-TENSOR_OPS = (*_order.TENSOR_OPS, *_image.TENSOR_OPS, *_plan.TENSOR_OPS, *_transcode.TENSOR_OPS)
+TENSOR_OPS = (
+    *_order.TENSOR_OPS,
+    *_image.TENSOR_OPS,
+    *_plan.TENSOR_OPS,
+    *_stats.TENSOR_OPS,
+    *_transcode.TENSOR_OPS,
+)
 STATEFUL_OPS = (
     *_archive.STATEFUL_OPS,
     *_file.STATEFUL_OPS,
@@ -171,9 +181,11 @@ __all__ = [
     "loader_waiting",
     "pack_samples",
     "packing_bound",
+    "pixel_sums",
     "pixel_writer_abort",
     "pixel_writer_finish",
     "pixel_writer_open",
+    "pixel_writer_set_normalization",
     "pixel_writer_write",
     "probe_files",
     "probe_ranges",
@@ -203,5 +215,6 @@ __all__ = [
     "writer_adopt_block",
     "writer_finish",
     "writer_open",
+    "writer_set_normalization",
     "writer_write_block",
 ]

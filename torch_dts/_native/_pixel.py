@@ -14,6 +14,7 @@ STATEFUL_OPS = (
     "read_pixels",
     "pixel_writer_open",
     "pixel_writer_write",
+    "pixel_writer_set_normalization",
     "pixel_writer_finish",
     "pixel_writer_abort",
 )
@@ -58,6 +59,11 @@ def pixel_writer_open(
 def pixel_writer_write(writer: int, pixels: Tensor) -> None:
     """Appends pixels (uint8, any shape, contiguous), which come in source order. One thread at a time."""
     call("pixel_writer_write", writer, pixels)
+
+
+def pixel_writer_set_normalization(writer: int, mean: Tensor, std: Tensor) -> None:
+    """Mean and standard deviation of the set's pixels for the header, float32 [3], in 0 to 1."""
+    call("pixel_writer_set_normalization", writer, mean, std)
 
 
 def pixel_writer_finish(writer: int, labels: Tensor, info: bytes, classes: bytes) -> None:

@@ -19,6 +19,7 @@ STATEFUL_OPS = (
     "writer_write_block",
     "writer_adopt_block",
     "writer_add_section",
+    "writer_set_normalization",
     "writer_finish",
     "writer_abort",
 )
@@ -81,7 +82,7 @@ def writer_adopt_block(writer: int, block_id: int, crc: int, sizes: Tensor, scra
     """Takes over a block of the resumed partial file; False when it is not one of this CRC-32.
 
     Args:
-        scratch: uint8 [block_size], overwritten.
+        scratch: uint8 [block_size], overwritten; the block, where it is taken over.
     """
     return bool(call("writer_adopt_block", writer, block_id, crc, sizes, scratch))
 
@@ -94,6 +95,11 @@ def writer_add_section(
     call(
         "writer_add_section", writer, tag, payload, flags, payload.numel() if raw_bytes is None else raw_bytes
     )
+
+
+def writer_set_normalization(writer: int, mean: Tensor, std: Tensor) -> None:
+    """Mean and standard deviation of the set's pixels for the header, float32 [3], in 0 to 1."""
+    call("writer_set_normalization", writer, mean, std)
 
 
 def writer_finish(writer: int, max_pic_area: int, source_bytes: int) -> None:

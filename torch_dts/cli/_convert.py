@@ -165,6 +165,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE.json",
         help='class numbers to use, as {"cat": 0, "dog": 1}, so that two sets agree',
     )
+    add(
+        "--stats",
+        action="store_true",
+        help="decode everything once and write mean and std of all pixels into the file (info shows them)",
+    )
     add("--json", action="store_true", help="print the report as JSON")
     add_work_options(parser)
 
@@ -214,6 +219,7 @@ def run(args: argparse.Namespace) -> int:
         min_blocks=args.min_blocks,
         block_size=args.block_size,
         num_workers=args.num_workers,
+        stats=args.stats,
         progress=args.progress,
     )
     emit(json.dumps(as_dict(report)) if args.json else str(report))

@@ -6,12 +6,15 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 from dataclasses import asdict
 from typing import Any
 
 from torch_dts._paths import display
 from torch_dts.cli._output import emit, human_bytes, two_columns
+from torch_dts.cli._plot import as_text, histograms
 from torch_dts.file import DTSFile
+from torch_dts.file._survey import MOST_PROBED, survey
 
 _CLASSES_SHOWN = 5
 
@@ -21,10 +24,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser = commands.add_parser(
         "info",
         help="show what is in a .dts file",
-        description="Show what is in a .dts file. Reads its header and tables, not its samples.",
+        description="Show what is in a .dts file. Reads its header and tables, not its samples "
+        "(with --plot, some of them).",
     )
     parser.add_argument("file", metavar="FILE", help="a .dts file")
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
+    parser.add_argument(
+        "--plot",
+        action="store_true",
+        help="histograms of block fill, sample sizes and dimensions; looks into at most "
+        f"{MOST_PROBED} samples",
+    )
     parser.add_argument(
         "--ignore-sections",
         action="store_true",
@@ -36,7 +46,22 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit code."""
     with DTSFile(args.file, ignore_sections=args.ignore_sections) as file:
         facts = collect(file)
-    emit(json.dumps(facts, indent=2, allow_nan=False) if args.json else as_table(facts))
+        plots, num_probed = None, 0
+        if args.plot and file.header.has_blocks:
+            found = survey(file, None)
+            plots, num_probed = histograms(found), found.num_probed
+    if args.json:
+        if args.plot:
+            facts["plots"] = plots
+            facts["num_probed"] = num_probed
+        emit(json.dumps(facts, indent=2, allow_nan=False))
+        return 0
+    emit(as_table(facts))
+    if plots is not None:
+        encoding = getattr(sys.stdout, "encoding", None) or "ascii"
+        emit("\n" + as_text(plots, facts["num_samples"], num_probed, encoding))
+    elif args.plot:
+        emit("\nnothing to plot: all samples of a pixel file have one size, and it has no blocks")
     return 0
 
 
@@ -92,6 +117,8 @@ def as_table(facts: dict[str, Any]) -> str:
         rows.append(("blocks", _blocks(facts)))
     else:
         rows.append(("images", "{} x {} x {} (height, width, channels), raw".format(*facts["image_shape"])))
+    if any(facts["header"]["normalize_std"]):
+        rows.append(("pixels", _normalization(facts["header"])))
     if facts["free_fraction"] is not None:
         free = f"{100 * facts['free_fraction']:.2f} % of the blocks ({human_bytes(facts['free_bytes'])})"
         rows.append(("free room", free))
@@ -152,6 +179,14 @@ def _blocks(facts: dict[str, Any]) -> str:
         f"{facts['num_blocks']} of {human_bytes(facts['block_size'])}, "
         f"{human_bytes(facts['block_header_size'])} of it for the index"
     )
+
+
+def _normalization(header: dict[str, Any]) -> str:
+    parts = []
+    for name in ("mean", "std"):
+        values = header[f"normalize_{name}"]
+        parts.append(f"{name} " + " ".join("?" if value is None else f"{value:.4f}" for value in values))
+    return ", ".join(parts) + " (R, G, B of 0 to 1)"
 
 
 def _plain(value: Any) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from torch_dts._errors import CorruptFileError
 from torch_dts._version import __version__
-from torch_dts.cli import _convert, _extract, _info, _verify
+from torch_dts.cli import _convert, _extract, _info, _preview, _verify
 from torch_dts.cli._output import emit_error, flush, make_printable
 
 _DESCRIPTION = """\
@@ -25,6 +25,7 @@ a first round:
   torch-dts convert photos               pack the folder: writes photos.dts beside it
   torch-dts info photos.dts              look at what was made
   torch-dts verify photos.dts            check every byte of it
+  torch-dts preview photos.dts -o sheet.png    draw some of its samples
   torch-dts extract photos.dts copy      unpack it: copy is photos again
 and in Python:
   dataset = torch_dts.DTSDataset("photos.dts", transform=...)    in place of ImageFolder("photos", ...)
@@ -98,8 +99,8 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torch-dts {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (_convert, _info, _verify, _extract):
+    for module in (_convert, _info, _verify, _extract, _preview):
         module.add_parser(commands)
-    for name, module in zip(commands.choices, (_convert, _info, _verify, _extract), strict=True):
+    for name, module in zip(commands.choices, (_convert, _info, _verify, _extract, _preview), strict=True):
         commands.choices[name].set_defaults(run=module.run)
     return parser

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
@@ -24,10 +25,19 @@ def add_work_options(parser: argparse.ArgumentParser) -> None:
 
 def worker_count(text: str) -> int:
     """An argument type: an integer of at least 0."""
-    try:
-        number = int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-    if number < 0:
-        raise argparse.ArgumentTypeError(f"{number} is below 0")
-    return number
+    return number_of(0)(text)
+
+
+def number_of(least: int) -> Callable[[str], int]:
+    """An argument type: an integer of at least `least`."""
+
+    def parse(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number} is below {least}")
+        return number
+
+    return parse

@@ -29,7 +29,6 @@ _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
     "num_volumes": ((1,), "only 1: all samples go into one file"),
     "volume": ((None,), "only None: all samples go into one file"),
     "targets": ((None,), "only None: one class number a sample"),
-    "stats": ((False,), "only False"),
 }
 
 
@@ -57,6 +56,7 @@ class Options:
     min_blocks: int | None
     num_workers: int
     progress: bool | None
+    stats: bool = False
 
 
 def check_arguments(
@@ -82,6 +82,7 @@ def check_arguments(
     min_blocks: int | None,
     num_workers: int | None,
     progress: bool | None,
+    stats: bool = False,
     later: Mapping[str, Any],
 ) -> Options:
     """Checks every argument but source and path.
@@ -156,6 +157,7 @@ def check_arguments(
         min_blocks=min_blocks,
         num_workers=check_num_workers(num_workers, most=MOST_THREADS),
         progress=progress,
+        stats=_as_bool("stats", stats),
     )
 
 

@@ -137,6 +137,11 @@ def convert(
             at most. With both, an image must meet both.
         num_workers: Threads; at levels 1 to 3 each has a process for Pillow beside it. None:
             one per usable CPU.
+        stats: Decode every stored sample and write mean and std of all their pixels into the header,
+            as torchvision's Normalize takes them (of 0 to 1, RGB; gray counts as three equal
+            channels): ``DTSFile(path).header.normalize_mean``, ``normalize_std``. Samples that
+            can't be decoded are left out, with a warning. Takes about as long as decoding the
+            set once.
         progress: Show a bar on stderr. None: when stderr is a terminal.
 
     The other arguments belong to later versions and take their defaults only.
@@ -181,11 +186,11 @@ def convert(
         min_blocks=min_blocks,
         num_workers=num_workers,
         progress=progress,
+        stats=stats,
         later={
             "num_volumes": num_volumes,
             "volume": volume,
             "targets": targets,
-            "stats": stats,
         },
     )
     source = open_path(source, labels, options.split)
@@ -236,6 +241,7 @@ def _convert_pixels(
         is_val=is_val,
         overwrite=options.overwrite,
         progress=options.progress,
+        has_stats=options.stats,
     )
     return ConvertReport(
         path=target,

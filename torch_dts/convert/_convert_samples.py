@@ -85,6 +85,7 @@ def convert_samples(target: str, samples: Samples, options: Options, started: fl
             info=_encode_info(options, kept, len(left_out), recoder, facts),
             has_raw=_has_raw(samples, recoder),
             compat=options.compat,
+            has_stats=options.stats,
         )
         totals = write_file(
             target,

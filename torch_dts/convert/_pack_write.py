@@ -21,6 +21,7 @@ from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
+from torch_dts.convert._stats import PixelStats
 
 # In front of a block's samples, by level; more where samples are small and many.
 MIN_BLOCK_HEADER_BYTES = (4096, 16384, 16384, 16384)
@@ -92,12 +93,14 @@ def write_blocks(
     progress: bool | None,
     level: int = 0,
     journal: Journal | None = None,
+    stats: PixelStats | None = None,
 ) -> Totals:
     """Copies all samples into blocks and gives them to the writer.
 
     Args:
         journal: Knows the blocks that an earlier run has left in the partial file, and gets the
             others. The writer is a resumed one then.
+        stats: Gets the pixels of all samples.
 
     Raises:
         OSError: A source can't be read, or the disk is full.
@@ -105,7 +108,7 @@ def write_blocks(
     """
     totals = Totals()
     finished = {} if journal is None else journal.begin_blocks(plan.digest(kept))
-    fill = _BlockFiller(writer, plan, kept, level, finished)
+    fill = _BlockFiller(writer, plan, kept, level, finished, stats)
     num_threads = min(num_workers, plan.num_blocks)
     with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
         for block_id, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
@@ -124,13 +127,20 @@ class _BlockFiller:
     """Fills and writes one block at a time on each thread that calls it."""
 
     def __init__(
-        self, writer: int, plan: BlockPlan, kept: Kept, level: int, finished: dict[int, list[int]]
+        self,
+        writer: int,
+        plan: BlockPlan,
+        kept: Kept,
+        level: int,
+        finished: dict[int, list[int]],
+        stats: PixelStats | None,
     ) -> None:
         self._writer = writer
         self._plan = plan
         self._kept = kept
         self._level = level
         self._finished = finished
+        self._stats = stats
         self._own = threading.local()
 
     def write_block(self, block_id: int) -> tuple[list[int], bool]:
@@ -145,11 +155,13 @@ class _BlockFiller:
         sizes = kept.sizes[chosen]
         arena = self._arena()
         facts = self._finished.get(block_id)
-        if facts is not None and _native.writer_adopt_block(self._writer, block_id, facts[0], sizes, arena):
-            return facts, True
         padded = _padded(sizes)
         offsets = torch.cumsum(padded, 0) - padded + plan.block_header_size
+        if facts is not None and _native.writer_adopt_block(self._writer, block_id, facts[0], sizes, arena):
+            self._add_pixels(arena, offsets, sizes)  # the block was read to be checked
+            return facts, True
         kept.read_into(chosen, offsets, sizes, arena)
+        self._add_pixels(arena, offsets, sizes)
         scanned = _native.scan_samples(arena, offsets, sizes)
         is_jpeg = scanned[:, 0] == 1
         max_area = int((scanned[:, 1] * scanned[:, 2] * is_jpeg).max())
@@ -158,6 +170,10 @@ class _BlockFiller:
         crc = _native.finish_block(arena, self._level, block_id, plan.block_header_size, sizes, labels)
         _native.writer_write_block(self._writer, block_id, arena, crc, sizes)
         return [crc, int(sizes.sum()), max_area, num_missing_eoi], False
+
+    def _add_pixels(self, arena: Tensor, offsets: Tensor, sizes: Tensor) -> None:
+        if self._stats is not None:
+            self._stats.add_samples(arena, offsets, sizes)
 
     def _arena(self) -> Tensor:
         arena: Tensor | None = getattr(self._own, "arena", None)

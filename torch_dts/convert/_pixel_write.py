@@ -11,16 +11,25 @@ from torch_dts._progress import Progress
 from torch_dts._version import __version__
 from torch_dts.convert._metadata import encode_classes
 from torch_dts.convert._pixel_sets import PixelSet
+from torch_dts.convert._stats import PixelStats
 
 
 def write_pixel_set(
-    target: str, pixels: PixelSet, *, kind: str, is_val: bool, overwrite: bool, progress: bool | None
+    target: str,
+    pixels: PixelSet,
+    *,
+    kind: str,
+    is_val: bool,
+    overwrite: bool,
+    progress: bool | None,
+    has_stats: bool = False,
 ) -> None:
     """Writes the file; it appears under its name when it is complete.
 
     Args:
         kind: Type of the source, for the file's INFO.
         is_val: What the header says that the set is for.
+        has_stats: Whether the header says mean and std of the pixels.
 
     Raises:
         FileExistsError: `target` exists and `overwrite` is False.
@@ -38,12 +47,17 @@ def write_pixel_set(
         width=width,
         channels=channels,
     )
+    stats = PixelStats() if has_stats else None
     # Not only Exception: Ctrl-C must leave nothing behind either.
     try:
         with Progress("writing", pixels.num_bytes, progress, is_bytes=True) as bar:
             for piece in pixels.pieces():
                 _native.pixel_writer_write(writer, piece)
+                if stats is not None:
+                    stats.add_pixels(piece, channels)
                 bar.add(piece.numel())
+        if stats is not None:
+            _native.pixel_writer_set_normalization(writer, *stats.finish())
         info = encode_info(pixels.name, kind, pixels.labels.numel())
         _native.pixel_writer_finish(writer, pixels.labels, info, encode_classes(pixels.classes))
     except BaseException:

@@ -18,7 +18,7 @@ from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from torchvision.datasets import DatasetFolder
 
 from torch_dts._paths import display
-from torch_dts._progress import Progress
+from torch_dts._progress import Progress, told_when_slow
 from torch_dts.convert._archives import ArchiveSource, list_archive_samples
 from torch_dts.convert._classes import dataset_classes, settle_classes
 from torch_dts.convert._folder import (
@@ -70,10 +70,11 @@ def list_samples(
         )
     if isinstance(source, LabelledFolder):
         return list_labelled_samples(source, class_to_idx=class_to_idx)
-    if is_path(source):
-        source = open_folder(str(folder_root(source)), allow_empty)
-    elif lists_its_root(source):
-        check_listable(str(folder_root(source)))
+    with told_when_slow(f"listing {display(str(folder_root(source)))}", progress):
+        if is_path(source):
+            source = open_folder(str(folder_root(source)), allow_empty)
+        elif lists_its_root(source):
+            check_listable(str(folder_root(source)))
     leaves, leaf_of, item_of = flatten(source)
     check_not_empty(source, leaf_of)
     reader = _Reader(len(leaf_of), spool_dir, progress)

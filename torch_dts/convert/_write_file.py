@@ -13,6 +13,7 @@ from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._pack_write import BlockPlan, Totals, write_blocks
 from torch_dts.convert._samples import Samples
+from torch_dts.convert._stats import PixelStats
 
 # Of the header area, for sections: less what lies in front of them, their table and its gaps.
 _HEADER_ROOM = (16 << 20) - 8192
@@ -34,6 +35,8 @@ class FileFacts:
     """Sections that don't fit the header area are left out: first readers take blocks up to the end."""
     has_raw: bool = False
     """Some samples may be pixels ("DTSR")."""
+    has_stats: bool = False
+    """Whether the header says mean and std of the pixels."""
 
 
 def is_val_split(split: str | None, samples: Samples) -> bool:
@@ -77,7 +80,12 @@ def write_file(
     )
     # Not only Exception: Ctrl-C must leave nothing behind either, unless it is to be resumed.
     try:
-        totals = write_blocks(writer, plan, kept, num_workers, progress, level=facts.level, journal=journal)
+        stats = PixelStats() if facts.has_stats else None
+        totals = write_blocks(
+            writer, plan, kept, num_workers, progress, level=facts.level, journal=journal, stats=stats
+        )
+        if stats is not None:
+            _native.writer_set_normalization(writer, *stats.finish())
         _add_sections(writer, kept, plan, facts)
         area = min(max(facts.max_area, totals.max_area), (1 << 32) - 1)
         _native.writer_finish(writer, area, facts.source_bytes)

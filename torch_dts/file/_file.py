@@ -16,6 +16,7 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
+from torch_dts._progress import told_when_slow
 from torch_dts.file._arguments import Verify, check_bool, check_verify
 from torch_dts.file._contents import byte_view, load_classes, load_info, load_paths
 from torch_dts.file._describe import describe_file, describe_sample
@@ -46,8 +47,7 @@ class DTSFile:
         verify: ``"blocks"`` checks the CRC-32 of each block that is read whole, and that of
             `pixels` (`read` and `read_many` check bounds only), ``"file"`` checks the whole
             file once, before the first read, ``False`` checks bounds only.
-        ignore_sections: Read nothing but header and blocks, as for a file whose
-            sections are damaged.
+        ignore_sections: Read header and blocks only, as for a file whose sections are damaged.
 
     Raises:
         OSError: The file can't be opened or is no regular file.
@@ -352,7 +352,7 @@ class DTSFile:
 
     def _once(self, key: str, build: Callable[[], Value]) -> Value:
         if key not in self._cache:
-            with self._name:
+            with self._name, told_when_slow(f"reading the tables of {display(self._path)}"):
                 self._cache.setdefault(key, build())
         return cast(Value, self._cache[key])
 

@@ -12,6 +12,7 @@ from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
+from torch_dts._progress import Progress
 from torch_dts.file._header import Header
 
 
@@ -62,12 +63,16 @@ def check_whole_file(handle: int, header: Header, path: str, num_workers: int | 
     crcs: list[int] = []
     num_blocks = header.num_blocks if header.has_blocks else 0
     workers = check_num_workers(num_workers)
-    for block_id, (crc, problem) in map_in_order(
-        lambda block_id: check_block(handle, block_id), range(num_blocks), workers
-    ):
-        if problem:
-            raise CorruptFileError(path, _block_offset(header, block_id), problem)
-        crcs.append(crc)
+    text = f"checking {display(os.path.basename(path))}"
+    shown = None if num_blocks else False  # the bytes of a pixel file are read by one call
+    with Progress(text, num_blocks * header.block_size, shown, is_bytes=True) as bar:
+        for block_id, (crc, problem) in map_in_order(
+            lambda block_id: check_block(handle, block_id), range(num_blocks), workers
+        ):
+            if problem:
+                raise CorruptFileError(path, _block_offset(header, block_id), problem)
+            crcs.append(crc)
+            bar.add(header.block_size)
     found = _native.file_crc(handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
     _native.file_check_unchanged(handle)
     if found != header.crc_code:

@@ -177,6 +177,20 @@ Header parse_header(ConstByteSpan first_bytes, std::uint64_t file_bytes, const s
   return header;
 }
 
+void Header::set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
+  for (std::size_t i = 0; i < 3; ++i) {
+    // Written so that NaN fails.
+    const bool holds = mean[i] >= 0 && mean[i] <= 1 && std[i] >= 0 && std[i] <= 0.5f;
+    if (!holds) {
+      throw InvalidArgument("mean " + std::to_string(mean[i]) + " and std " +
+                            std::to_string(std[i]) + " of channel " + std::to_string(i) +
+                            ", expected at most 1 and 0.5, as pixels of 0 .. 1 have");
+    }
+  }
+  normalize_mean = mean;
+  normalize_std = std;
+}
+
 std::array<std::byte, kHeaderBytes> serialize_header(const Header& header) {
   std::array<std::byte, kHeaderBytes> bytes{};
   std::byte* at = bytes.data();

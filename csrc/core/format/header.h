@@ -54,6 +54,10 @@ struct Header {
   std::array<float, 3> normalize_std{};
   std::uint32_t crc_code = 0;
 
+  // Mean and standard deviation of the set's pixels, in 0 .. 1, by channel.
+  // InvalidArgument for what no pixels have.
+  void set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std);
+
   bool has_blocks() const { return dataset_type == "IMAGENET"; }
   // Version 3.1 and later: samples may be pixels (format/raw_sample.h).
   bool may_hold_raw_samples() const { return has_blocks() && version[1] >= 1; }

@@ -130,6 +130,12 @@ std::vector<std::byte> PixelWriter::tail(std::vector<Part> parts) const {
   return bytes;
 }
 
+void PixelWriter::set_normalization(const std::array<float, 3>& mean,
+                                    const std::array<float, 3>& std) {
+  require(!finished_, "the writer has finished");
+  header_.set_normalization(mean, std);
+}
+
 void PixelWriter::finish(std::span<const std::int64_t> labels, std::vector<std::byte> info,
                          std::vector<std::byte> classes) {
   require(!finished_, "the writer has finished");

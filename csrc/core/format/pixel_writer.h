@@ -3,6 +3,7 @@
 // header, then the rename that makes the file appear.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -29,6 +30,9 @@ class PixelWriter {
 
   // The pixels that come next, any number of bytes. InvalidArgument beyond the last sample.
   void write_pixels(ConstByteSpan pixels);
+
+  // What the header says of the set's pixels (Header::set_normalization). Before finish().
+  void set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std);
 
   // `labels` [num_samples], each below num_classes; content of the sections INFO and CLSS.
   // Writes the rest of the file and commits it. InvalidArgument when pixels are missing.

@@ -171,6 +171,12 @@ void Writer::add_section(const std::string& tag, std::uint32_t flags,
   pending_.push_back({std::move(section), std::move(payload)});
 }
 
+void Writer::set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std) {
+  const std::lock_guard lock(mutex_);
+  require_unfinished();
+  header_.set_normalization(mean, std);
+}
+
 void Writer::add_own_sections() {
   std::vector<std::uint32_t> bidx;
   std::vector<std::uint32_t> sizes;

@@ -3,6 +3,7 @@
 // and header, then the rename that makes the file appear.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <mutex>
 #include <span>
@@ -46,7 +47,8 @@ class Writer {
                    std::span<const std::int64_t> sizes);
 
   // Takes over a block that an earlier writer wrote. False, and the block stays missing, when
-  // the partial file does not hold a block of this CRC-32. `scratch`: block_size bytes.
+  // the partial file does not hold a block of this CRC-32. `scratch`: block_size bytes; the
+  // block, where it was taken over.
   bool adopt_block(std::uint32_t block_id, std::uint32_t crc, std::span<const std::int64_t> sizes,
                    ByteSpan scratch);
 
@@ -55,6 +57,9 @@ class Writer {
   // at most once.
   void add_section(const std::string& tag, std::uint32_t flags, std::vector<std::byte> payload,
                    std::uint64_t raw_bytes);
+
+  // What the header says of the set's pixels (Header::set_normalization). Before finish().
+  void set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std);
 
   // Lays out the sections, fills in the header (counts, sizes, CRC) and commits.
   // InvalidArgument when a block is missing. `source_bytes` gives compression_ratio.

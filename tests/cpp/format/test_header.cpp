@@ -4,8 +4,11 @@
 
 #include <doctest/doctest.h>
 
+#include <array>
 #include <functional>
+#include <limits>
 
+#include "base/error.h"
 #include "support.h"
 
 namespace dts {
@@ -225,6 +228,21 @@ TEST_CASE("parse_header: total_bytes is not trusted") {
   Header header = distinct();
   header.total_bytes = 1;
   CHECK(parse_header(serialize_header(header), kFileBytes, "a").total_bytes == 1);
+}
+
+TEST_CASE("Header: mean and std are those that pixels of 0 .. 1 may have") {
+  Header header;
+  header.set_normalization({0.0f, 0.5f, 1.0f}, {0.0f, 0.5f, 0.25f});
+  CHECK(header.normalize_mean == std::array<float, 3>{0.0f, 0.5f, 1.0f});
+  CHECK(header.normalize_std == std::array<float, 3>{0.0f, 0.5f, 0.25f});
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (const float wrong : {-0.1f, 1.1f, nan}) {
+    CHECK_THROWS_WITH_AS(header.set_normalization({0, wrong, 0}, {0, 0, 0}),
+                         doctest::Contains("of channel 1, expected at most 1 and 0.5"),
+                         InvalidArgument);
+    CHECK_THROWS_AS(header.set_normalization({0, 0, 0}, {0, 0, wrong}), InvalidArgument);
+  }
+  CHECK(header.normalize_mean[1] == 0.5f);
 }
 
 }  // namespace
