@@ -30,6 +30,7 @@ CODEC_HEADERS = {"jpeglib.h", "jerror.h", "zlib.h", "libdeflate.h"}
 PLATFORM_FILES = {
     "base/file_posix.cpp",
     "base/file_testing.h",
+    "base/large_memory_posix.cpp",
     "base/process_posix.cpp",
     "base/topology_posix.cpp",
     "pipeline/shared_store_handover_posix.cpp",

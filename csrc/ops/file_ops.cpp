@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Opening, closing and describing .dts files. All ops here are stateful (handles).
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "ops/guard.h"
 #include "ops/open_files.h"
@@ -79,12 +82,39 @@ std::string describe_header(const Header& h) {
   return out + "}";
 }
 
-std::int64_t file_open(std::string path, bool ignore_sections) {
+std::string describe_volume(const DtsFile& file) {
+  std::string out = "{\"path\":" + json_text(escape_path(file.path()));
+  out += ",\"header\":" + describe_header(file.header());
+  out += "," + json_number("file_bytes", file.identity().size);
+  out +=
+      "," + json_number("index_room", file.header().has_blocks() ? file.header().index_room() : 0);
+  out += ",\"sections\":[";
+  bool is_first = true;
+  for (const Section& section : file.sections().sections) {
+    out += is_first ? "{" : ",{";
+    is_first = false;
+    out += "\"tag\":" + json_text(section.tag) + "," + json_number("flags", section.flags) + "," +
+           json_number("offset", section.offset) + "," +
+           json_number("stored_bytes", section.stored_bytes) + "," +
+           json_number("raw_bytes", section.raw_bytes) + "," + json_number("crc", section.crc) +
+           "}";
+  }
+  return out + "]}";
+}
+
+// `paths`: escaped, with '|' between two.
+std::int64_t file_open(std::string paths, bool ignore_sections) {
   return guarded([&] {
     OpenOptions options;
     options.ignore_sections = ignore_sections;
-    return open_files().add(
-        std::make_shared<OpenFile>(DtsFile::open(unescape_path(path), options)));
+    std::vector<std::string> names;
+    for (std::size_t at = 0;;) {
+      const std::size_t end = paths.find('|', at);
+      names.push_back(unescape_path(paths.substr(at, end - at)));
+      if (end == std::string::npos) break;
+      at = end + 1;
+    }
+    return open_files().add(std::make_shared<OpenFile>(VolumeSet::open(std::move(names), options)));
   });
 }
 
@@ -93,83 +123,85 @@ void file_close(std::int64_t handle) { open_files().take(handle); }
 std::string file_describe(std::int64_t handle) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const DtsFile& file = open->file();
-    std::string out = "{\"header\":" + describe_header(file.header());
-    out += "," + json_number("file_bytes", file.identity().size);
-    out += "," +
-           json_number("index_room", file.header().has_blocks() ? file.header().index_room() : 0);
-    out += ",\"sections\":[";
-    bool is_first = true;
-    for (const Section& section : file.sections().sections) {
-      out += is_first ? "{" : ",{";
-      is_first = false;
-      out += "\"tag\":" + json_text(section.tag) + "," + json_number("flags", section.flags) + "," +
-             json_number("offset", section.offset) + "," +
-             json_number("stored_bytes", section.stored_bytes) + "," +
-             json_number("raw_bytes", section.raw_bytes) + "," + json_number("crc", section.crc) +
-             "}";
+    const VolumeSet& set = open->set();
+    std::string out = "{\"header\":" + describe_header(set.header()) + ",\"volumes\":[";
+    for (std::size_t v = 0; v < set.num_volumes(); ++v) {
+      out += (v == 0 ? "" : ",") + describe_volume(set.volume(v));
     }
     return out + "]}";
   });
 }
 
-Tensor file_head(std::int64_t handle) {
+Tensor file_head(std::int64_t handle, std::int64_t volume) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const ConstByteSpan header = open->file().header_bytes();
-    const auto& table = open->file().sections().bytes;
+    const ConstByteSpan header = open->volume(volume).header_bytes();
+    const auto& table = open->volume(volume).sections().bytes;
     std::vector<std::byte> head(header.begin(), header.end());
     head.insert(head.end(), table.begin(), table.end());
     return byte_tensor(head);
   });
 }
 
-Tensor file_section(std::int64_t handle, std::string tag) {
-  return guarded([&] { return byte_tensor(open_files().get(handle)->file().section(tag)); });
+Tensor file_section(std::int64_t handle, std::int64_t volume, std::string tag) {
+  return guarded(
+      [&] { return byte_tensor(open_files().get(handle)->volume(volume).section(tag)); });
 }
 
 std::tuple<Tensor, Tensor> file_block_table(std::int64_t handle) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const SampleTable& table = open->file().samples();
-    const auto num_blocks = static_cast<std::int64_t>(table.block_crcs.size());
-    Tensor counts = new_int64(num_blocks);
-    auto* const out = static_cast<std::int64_t*>(counts.data_ptr());
-    for (std::size_t b = 0; b < table.block_crcs.size(); ++b) {
-      out[b] = static_cast<std::int64_t>(table.first_sample[b + 1] - table.first_sample[b]);
+    std::vector<std::int64_t> counts, crcs;
+    for (const SampleTable* table : open->set().tables()) {
+      for (std::size_t b = 0; b < table->block_crcs.size(); ++b) {
+        counts.push_back(
+            static_cast<std::int64_t>(table->first_sample[b + 1] - table->first_sample[b]));
+        crcs.push_back(table->block_crcs[b]);
+      }
     }
-    return std::tuple{counts, int64_tensor(table.block_crcs)};
+    return std::tuple{int64_tensor(counts), int64_tensor(crcs)};
   });
 }
 
 std::tuple<Tensor, Tensor, Tensor> file_sample_table(std::int64_t handle) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const SampleTable& table = open->file().samples();
-    return std::tuple{int64_tensor(table.offsets), int64_tensor(table.sizes),
-                      int64_tensor(open->file().source_order())};
+    const VolumeSet& set = open->set();
+    const auto num_samples = static_cast<std::int64_t>(set.header().num_samples);
+    Tensor offsets = new_int64(num_samples);
+    Tensor sizes = new_int64(num_samples);
+    auto* at_offset = static_cast<std::int64_t*>(offsets.data_ptr());
+    auto* at_size = static_cast<std::int64_t*>(sizes.data_ptr());
+    for (const SampleTable* table : set.tables()) {
+      at_offset = std::copy(table->offsets.begin(), table->offsets.end(), at_offset);
+      at_size = std::copy(table->sizes.begin(), table->sizes.end(), at_size);
+    }
+    return std::tuple{offsets, sizes, int64_tensor(set.source_order())};
   });
 }
 
 Tensor file_labels(std::int64_t handle) {
-  return guarded([&] { return int64_tensor(open_files().get(handle)->file().labels()); });
+  return guarded([&] { return int64_tensor(open_files().get(handle)->set().labels()); });
 }
 
 void file_check_unchanged(std::int64_t handle) {
   guarded([&] {
     const auto open = open_files().get(handle);
-    open->file().check_unchanged(open->file().handle());
+    for (std::size_t v = 0; v < open->set().num_volumes(); ++v) {
+      const DtsFile& file = open->set().volume(v);
+      file.check_unchanged(file.handle());
+    }
   });
 }
 
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
-  m.def("file_open(str path, bool ignore_sections) -> int");
+  m.def("file_open(str paths, bool ignore_sections) -> int");
   m.def("file_close(int handle) -> ()");
   m.def("file_describe(int handle) -> str");
-  m.def("file_head(int handle) -> Tensor");
-  m.def("file_section(int handle, str tag) -> Tensor");
+  m.def("file_head(int handle, int volume) -> Tensor");
+  m.def("file_section(int handle, int volume, str tag) -> Tensor");
   m.def("file_block_table(int handle) -> (Tensor num_samples, Tensor crc32)");
   m.def("file_sample_table(int handle) -> (Tensor offsets, Tensor sizes, Tensor source_index)");
   m.def("file_labels(int handle) -> Tensor");

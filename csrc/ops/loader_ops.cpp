@@ -192,7 +192,16 @@ void loader_stop(std::int64_t loader) {
   guarded([&] { loaders().get(loader)->stop(); });
 }
 
-void loader_close(std::int64_t loader) { loaders().take(loader); }
+// Another thread may be in next(), and hold the loader: it is woken, and ends it.
+void loader_close(std::int64_t loader) {
+  guarded([&] {
+    const auto open = loaders().take(loader);
+    try {
+      open->stop();
+    } catch (const InvalidArgument&) {  // it is another process's, and nothing of it runs here
+    }
+  });
+}
 
 }  // namespace
 

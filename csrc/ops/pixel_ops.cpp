@@ -26,7 +26,7 @@ HandleTable<PixelWriter>& pixel_writers() {
 std::tuple<Tensor, Tensor> read_pixels_op(std::int64_t handle, bool check) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const DtsFile& file = open->file();
+    const DtsFile& file = open->volume(0);
     const Header& header = file.header();
     // Before memory is taken by its numbers.
     if (header.has_blocks()) throw InvalidArgument("a file of blocks has no pixels");
@@ -34,9 +34,9 @@ std::tuple<Tensor, Tensor> read_pixels_op(std::int64_t handle, bool check) {
                                    header.num_channels};
     Tensor labels = new_int64(header.num_samples);
     Tensor pixels = torch::stable::empty({shape, 4}, ScalarType::Byte);
-    const OpenFile::Borrowed input(*open);
+    const OpenFile::Borrowed handles(*open);
     read_pixels(file, mutable_int64_view(labels, "labels"), byte_view(pixels, "pixels"), check,
-                *input);
+                (*handles).of(open->set(), 0));
     return std::tuple{labels, pixels};
   });
 }

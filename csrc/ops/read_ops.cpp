@@ -13,15 +13,15 @@ namespace dts::ops {
 namespace {
 
 // A CUDA `out` is filled through a page-locked buffer of one block.
-void read_blocks_to_device(const DtsFile& file, std::span<const std::int64_t> block_ids,
-                           const Tensor& out, bool check, const InputFile& handle) {
-  const auto block_size = static_cast<std::int64_t>(file.header().block_size);
+void read_blocks_to_device(const VolumeSet& set, std::span<const std::int64_t> block_ids,
+                           const Tensor& out, bool check, VolumeHandles& handles) {
+  const auto block_size = static_cast<std::int64_t>(set.header().block_size);
   const std::int64_t size[1] = {block_size};
   Tensor staging =
       torch::stable::empty({size, 1}, ScalarType::Byte, std::nullopt, std::nullopt, out.is_cuda());
   Tensor flat = torch::stable::flatten(out, 0, -1);
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
-    file.read_blocks(block_ids.subspan(i, 1), byte_view(staging, "staging"), check, handle);
+    set.read_blocks(block_ids.subspan(i, 1), byte_view(staging, "staging"), check, handles);
     Tensor place =
         torch::stable::narrow(flat, 0, static_cast<std::int64_t>(i) * block_size, block_size);
     torch::stable::copy_(place, staging);
@@ -31,11 +31,11 @@ void read_blocks_to_device(const DtsFile& file, std::span<const std::int64_t> bl
 void read_blocks(std::int64_t handle, Tensor block_ids, Tensor out, bool check) {
   guarded([&] {
     const auto open = open_files().get(handle);
-    const DtsFile& file = open->file();
+    const VolumeSet& set = open->set();
     const auto ids = int64_view(block_ids, "block_ids");
     if (out.scalar_type() != ScalarType::Byte) throw InvalidArgument("out must be torch.uint8");
     if (!out.is_contiguous()) throw InvalidArgument("out must be contiguous");
-    const std::uint64_t expected = ids.size() * std::uint64_t{file.header().block_size};
+    const std::uint64_t expected = ids.size() * std::uint64_t{set.header().block_size};
     if (static_cast<std::uint64_t>(out.numel()) != expected) {
       throw InvalidArgument("out has " + std::to_string(out.numel()) + " bytes, expected " +
                             std::to_string(expected) + " (" + std::to_string(ids.size()) +
@@ -43,9 +43,9 @@ void read_blocks(std::int64_t handle, Tensor block_ids, Tensor out, bool check) 
     }
     const OpenFile::Borrowed input(*open);
     if (out.is_cpu()) {
-      file.read_blocks(ids, byte_view(out, "out"), check, *input);
+      set.read_blocks(ids, byte_view(out, "out"), check, *input);
     } else {
-      read_blocks_to_device(file, ids, out, check, *input);
+      read_blocks_to_device(set, ids, out, check, *input);
     }
   });
 }
@@ -55,7 +55,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> index_samples(std::int64_t handle, Te
   return guarded([&] {
     const auto open = open_files().get(handle);
     const auto samples =
-        open->file().index_samples(byte_view(arena, "arena"), int64_view(block_ids, "block_ids"));
+        open->set().index_samples(byte_view(arena, "arena"), int64_view(block_ids, "block_ids"));
     const auto count = static_cast<std::int64_t>(samples.size());
     std::tuple result{new_int64(count), new_int64(count), new_int64(count), new_int64(count)};
     auto* const blocks = static_cast<std::int64_t*>(std::get<0>(result).data_ptr());
@@ -75,18 +75,19 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> index_samples(std::int64_t handle, Te
 std::tuple<Tensor, Tensor, Tensor> read_samples(std::int64_t handle, Tensor stored_ids) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const DtsFile& file = open->file();
+    const VolumeSet& set = open->set();
     const auto ids = int64_view(stored_ids, "stored_ids");
     Tensor offsets = new_int64(static_cast<std::int64_t>(ids.size()));
     const auto places = mutable_int64_view(offsets, "offsets");
-    Tensor arena = new_bytes(static_cast<std::int64_t>(file.plan_samples(ids, places)));
+    Tensor arena = new_bytes(static_cast<std::int64_t>(set.plan_samples(ids, places)));
     const OpenFile::Borrowed input(*open);
-    file.read_samples(ids, places, byte_view(arena, "arena"), *input);
+    set.read_samples(ids, places, byte_view(arena, "arena"), *input);
     Tensor sizes = new_int64(static_cast<std::int64_t>(ids.size()));
     const auto out = mutable_int64_view(sizes, "sizes");
-    const auto& table = file.samples();
+    const auto& tables = set.tables();
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      out[i] = table.sizes[static_cast<std::size_t>(ids[i])];
+      const VolumeSet::Place place = set.sample_place(ids[i]);
+      out[i] = tables[place.volume]->sizes[place.index];
     }
     return std::tuple{arena, offsets, sizes};
   });
@@ -96,30 +97,26 @@ std::tuple<Tensor, Tensor, Tensor> read_samples(std::int64_t handle, Tensor stor
 std::tuple<Tensor, std::string> check_blocks(std::int64_t handle, Tensor block_ids) {
   return guarded([&] {
     const auto open = open_files().get(handle);
-    const DtsFile& file = open->file();
+    const VolumeSet& set = open->set();
     const auto ids = int64_view(block_ids, "block_ids");
     Tensor crcs = new_int64(static_cast<std::int64_t>(ids.size()));
     const auto out = mutable_int64_view(crcs, "crcs");
-    std::vector<std::byte> scratch(file.header().block_size);
+    std::vector<std::byte> scratch(set.header().block_size);
     std::string problems;
     const OpenFile::Borrowed input(*open);
     for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (ids[i] < 0 || ids[i] >= static_cast<std::int64_t>(file.header().num_blocks)) {
-        throw OutOfRange("block " + std::to_string(ids[i]) + " of a file with " +
-                         std::to_string(file.header().num_blocks) + " blocks");
-      }
       std::string problem;
-      out[i] = file.check_block(static_cast<std::uint32_t>(ids[i]), scratch, *input, problem);
+      out[i] = set.check_block(ids[i], scratch, *input, problem);
       problems += problem + "\n";
     }
     return std::tuple{crcs, problems};
   });
 }
 
-std::int64_t file_crc(std::int64_t handle, Tensor block_crcs) {
+std::int64_t file_crc(std::int64_t handle, std::int64_t volume, Tensor block_crcs) {
   return guarded([&] {
-    return std::int64_t{
-        open_files().get(handle)->file().file_crc(int64_view(block_crcs, "block_crcs"))};
+    const auto open = open_files().get(handle);
+    return std::int64_t{open->volume(volume).file_crc(int64_view(block_crcs, "block_crcs"))};
   });
 }
 
@@ -138,7 +135,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
       "read_samples(int handle, Tensor stored_ids) -> "
       "(Tensor arena, Tensor offsets, Tensor sizes)");
   m.def("check_blocks(int handle, Tensor block_ids) -> (Tensor crc32, str problems)");
-  m.def("file_crc(int handle, Tensor block_crcs) -> int");
+  m.def("file_crc(int handle, int volume, Tensor block_crcs) -> int");
   m.def("crc32(Tensor data) -> int");
   m.def("crc32_backend() -> str");
 }

@@ -35,7 +35,7 @@ std::int64_t source_dts(std::int64_t file, std::int64_t keep) {
     check_keep(keep, 2, "0 (nothing), 1 (in memory) or 2 (in memory that processes share)");
     const auto open = open_files().get(file);
     // Shares the open file, so that closing its handle takes nothing away from the source.
-    const std::shared_ptr<const DtsFile> shared(open, &open->file());
+    const std::shared_ptr<const VolumeSet> shared(open, &open->set());
     return sources().add(std::make_shared<DtsSource>(shared, static_cast<Keep>(keep)));
   });
 }

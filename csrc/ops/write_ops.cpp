@@ -39,7 +39,8 @@ void read_files_into_op(Tensor paths, Tensor offsets, Tensor sizes, Tensor arena
 std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
                          std::int64_t is_training, std::int64_t num_classes,
                          std::int64_t num_blocks, std::int64_t block_size,
-                         std::int64_t block_header_size, bool has_raw, bool resume) {
+                         std::int64_t block_header_size, bool has_raw, bool resume,
+                         std::int64_t num_volumes, std::int64_t volume_id) {
   return guarded([&] {
     Header header;
     if (has_raw) header.version = {3, 1, 0, 0};
@@ -49,6 +50,8 @@ std::int64_t writer_open(std::string path, bool overwrite, std::int64_t level,
     header.num_blocks = narrow_u32(num_blocks, "num_blocks");
     header.block_size = narrow_u32(block_size, "block_size");
     header.block_header_size = narrow_u32(block_header_size, "block_header_size");
+    header.num_volumes = narrow_u32(num_volumes, "num_volumes");
+    header.volume_id = narrow_u32(volume_id, "volume_id");
     return writers().add(std::make_shared<Writer>(unescape_path(path), overwrite, header, resume));
   });
 }
@@ -94,6 +97,23 @@ void writer_finish(std::int64_t writer, std::int64_t max_pic_area, std::int64_t 
   });
 }
 
+void writer_seal(std::int64_t writer, std::int64_t max_pic_area, std::int64_t source_bytes,
+                 std::int64_t total_blocks) {
+  guarded([&] {
+    writers().get(writer)->seal(narrow_u32(max_pic_area, "max_pic_area"),
+                                static_cast<std::uint64_t>(source_bytes),
+                                narrow_u32(total_blocks, "total_blocks"));
+  });
+}
+
+// As writer_finish: the writer leaves the table when it is done.
+void writer_publish(std::int64_t writer) {
+  guarded([&] {
+    writers().get(writer)->publish();
+    writers().take(writer);
+  });
+}
+
 void writer_abort(std::int64_t writer) { writers().take(writer); }
 
 }  // namespace
@@ -105,8 +125,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("read_files_into(Tensor paths, Tensor offsets, Tensor sizes, Tensor(a!) arena) -> ()");
   m.def(
       "writer_open(str path, bool overwrite, int level, int is_training, int num_classes, "
-      "int num_blocks, int block_size, int block_header_size, bool has_raw, bool resume) -> "
-      "int");
+      "int num_blocks, int block_size, int block_header_size, bool has_raw, bool resume, "
+      "int num_volumes, int volume_id) -> int");
   m.def(
       "writer_write_block(int writer, int block_id, Tensor arena, int crc32, Tensor sizes) -> ()");
   m.def(
@@ -115,6 +135,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");
   m.def("writer_set_normalization(int writer, Tensor mean, Tensor std) -> ()");
   m.def("writer_finish(int writer, int max_pic_area, int source_bytes) -> ()");
+  m.def("writer_seal(int writer, int max_pic_area, int source_bytes, int total_blocks) -> ()");
+  m.def("writer_publish(int writer) -> ()");
   m.def("writer_abort(int writer) -> ()");
 }
 
@@ -127,6 +149,8 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
   m.impl("writer_set_normalization", TORCH_BOX(&writer_set_normalization));
   m.impl("writer_finish", TORCH_BOX(&writer_finish));
+  m.impl("writer_seal", TORCH_BOX(&writer_seal));
+  m.impl("writer_publish", TORCH_BOX(&writer_publish));
   m.impl("writer_abort", TORCH_BOX(&writer_abort));
 }
 

@@ -90,7 +90,8 @@ def export_with_pillow(path: str) -> int:
 
 
 def pillow_pool(paths: list[str], num_workers: int) -> int:
-    context = multiprocessing.get_context("spawn")
+    # Forked: what importing torch takes is not the pool's fault.
+    context = multiprocessing.get_context("fork")
     with concurrent.futures.ProcessPoolExecutor(num_workers, mp_context=context) as pool:
         return sum(pool.map(export_with_pillow, paths, chunksize=16))
 

@@ -18,8 +18,11 @@ def test_header_fields(written: Any, handle: int) -> None:
     described = _native.file_describe(handle)
     raw = written.path.read_bytes()[:144]
     header = described["header"]
-    assert described["file_bytes"] == written.path.stat().st_size == (16 << 20) * 4
-    assert described["index_room"] == 340
+    (volume,) = described["volumes"]
+    assert volume["path"] == str(written.path)
+    assert volume["header"] == header
+    assert volume["file_bytes"] == written.path.stat().st_size == (16 << 20) * 4
+    assert volume["index_room"] == 340
     assert header["version"] == [3, 0, 0, 0]
     assert header["dataset_type"] == "IMAGENET"
     assert header["num_samples"] == struct.unpack_from("<I", raw, 52)[0] == 6
@@ -39,7 +42,7 @@ def test_head_is_header_and_table(written: Any, handle: int) -> None:
 
 
 def test_sections(written: Any, handle: int) -> None:
-    tags = [s["tag"] for s in _native.file_describe(handle)["sections"]]
+    tags = [s["tag"] for s in _native.file_describe(handle)["volumes"][0]["sections"]]
     assert tags == ["HEAD", "BIDX", "SIZE", "LABL", "ORDR"]
     order = _native.file_section(handle, "ORDR")
     assert order is not None

@@ -322,7 +322,7 @@ def test_pixels_of_other_channels_and_sizes_are_not_the_plans() -> None:
     case = PlanCase([], 3)
     shapes = [(2, 3, 1), (2, 3, 3), (3, 2, 3), (2, 3, 4)]
     _, status = run([bytes(h * w * c) for h, w, c in shapes], case.text(2, 3), shapes)
-    assert status.tolist() == [2, 0, 2, 2]
+    assert status.tolist() == [0, 0, 2, 2]  # gray is repeated
 
 
 def test_odd_images(odd_images: pathlib.Path, odd_expected: dict[str, Any]) -> None:

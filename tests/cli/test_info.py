@@ -7,6 +7,7 @@ import pytest
 from building import BLOCK_SIZE, HEADER_BYTES, build, build_pixels, samples_of
 from tampering import flip, patch, replace_section, resign_head, set_header
 
+import torch_dts
 from torch_dts import DTSFile
 from torch_dts.cli import main
 
@@ -117,6 +118,19 @@ def test_numbers_json_does_not_know(capsys, path):
 def test_a_volume(capsys, path):
     set_header(path, num_volumes=4, volume_id=2)
     assert as_rows(run(capsys, path))["volume"] == "2 of 4 (counted from 0)"
+
+
+def test_a_set(capsys, tmp_path, image_folder):
+    report = torch_dts.convert(image_folder(), tmp_path / "x.dts", num_volumes=2, progress=False)
+    rows = as_rows(run(capsys, tmp_path))
+    assert rows["volumes"] == "2, x-00000-of-00002.dts to x-00001-of-00002.dts, 2 to 3 samples each"
+    assert rows["size"] == f"64.0 MiB ({4 << 24} bytes)"
+    assert rows["samples"].startswith("5, ")
+    assert "CRC-32" not in rows
+    facts = json.loads(run(capsys, tmp_path / "x-*", "--json"))
+    assert [volume["path"] for volume in facts["volumes"]] == list(report.paths)
+    assert [volume["num_samples"] for volume in facts["volumes"]] == [2, 3]
+    assert facts["volume"] == [0, 2]
 
 
 def test_a_val_set_at_level_2(capsys, tmp_path, samples):

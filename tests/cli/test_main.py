@@ -83,8 +83,8 @@ def test_the_traceback_is_shown_on_demand(capsys, tmp_path, monkeypatch):
     assert main(["info", str(tmp_path)]) == 1
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback (most recent call last):\n")
-    assert "IsADirectoryError" in shown
-    assert shown.splitlines()[-1].startswith(f"torch-dts: error: {tmp_path}: Is a directory")
+    assert "FileNotFoundError" in shown
+    assert shown.splitlines()[-1] == f"torch-dts: error: {tmp_path}: the folder has no .dts file"
 
 
 def test_interrupted(capsys, path, monkeypatch):

@@ -14,8 +14,6 @@ from torch_dts.convert._arguments import Options, check_arguments, check_class_t
 from torch_dts.convert._raw_arguments import RawOptions
 
 LATER = {
-    "num_volumes": 1,
-    "volume": None,
     "targets": None,
 }
 
@@ -29,6 +27,8 @@ def check(**changes: Any) -> Options:
         "allow_empty": False,
         "order": "shuffled",
         "seed": 42,
+        "num_volumes": 1,
+        "volume": None,
         "check": "header",
         "on_error": "raise",
         "overwrite": False,
@@ -91,9 +91,6 @@ def test_convert_s_defaults_are_allowed() -> None:
 @pytest.mark.parametrize(
     ("name", "value", "now"),
     [
-        ("num_volumes", 2, "one file"),
-        ("num_volumes", True, "one file"),
-        ("volume", 0, "one file"),
         ("targets", "boxes", "one class number"),
     ],
 )
@@ -130,6 +127,10 @@ def test_compat_stores_pillow_s_bytes() -> None:
         ({"min_blocks": 5}, "min_blocks=5 must be at least 1, and is for compat=True at level 0"),
         ({"min_blocks": 5, "compat": True, "level": 1}, "is for compat=True at level 0"),
         ({"min_blocks": 0, "compat": True}, "min_blocks=0 must be at least 1"),
+        ({"compat": True, "num_volumes": 2}, "num_volumes=2: what compat=True writes for reads one"),
+        ({"compat": True, "num_volumes": 2, "volume": 0}, "reads one file; leave one of them out"),
+        ({"stats": True, "num_volumes": 2}, "stats=True is for one file, num_volumes=2"),
+        ({"resume": True, "num_volumes": 3}, "write the 3 volumes one after the other, with volume=0 to 2"),
         ({"restart_interval": 4, "encoding": "pixels"}, "restart_interval=4 is for JPEGs, encoding='pixels'"),
     ],
 )
@@ -210,3 +211,31 @@ def test_block_sizes() -> None:
 
 def test_class_to_idx_comes_back_as_a_dict_of_ints() -> None:
     assert check_class_to_idx({"b": 0, "a": 1}) == {"b": 0, "a": 1}
+
+
+def test_volumes() -> None:
+    assert (check().num_volumes, check().volume) == (1, None)
+    options = check(num_volumes=4, volume=3)
+    assert (options.num_volumes, options.volume) == (4, 3)
+
+
+@pytest.mark.parametrize(
+    ("num_volumes", "volume", "message"),
+    [
+        (0, None, "num_volumes must be 1 to 99999, not 0"),
+        (100_000, None, "num_volumes must be 1 to 99999, not 100000"),
+        (4, 4, "volume must be 0 to 3, as num_volumes is 4, not 4"),
+        (4, -1, "volume must be 0 to 3, as num_volumes is 4, not -1"),
+        (1, 0, "volume=0 writes one of several volumes: give num_volumes too"),
+    ],
+)
+def test_volumes_out_of_range(num_volumes: int, volume: int | None, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        check(num_volumes=num_volumes, volume=volume)
+
+
+@pytest.mark.parametrize("name", ["num_volumes", "volume"])
+def test_volumes_of_other_types(name: str) -> None:
+    for value in (True, 2.0, "2"):
+        with pytest.raises(TypeError, match=f"{name} must be an int"):
+            check(**{"num_volumes": 2, name: value})

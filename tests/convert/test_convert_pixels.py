@@ -285,7 +285,7 @@ def test_wrong_arguments(image_folder: Any, target: pathlib.Path) -> None:
         (Subset(source, []), {}, "the source has no samples"),
         (Subset(source, []), {"encoding": "pixels"}, "the source has no samples"),
         (ConcatDataset([source, array_set(KMNIST, 3)]), {}, "the joined data sets have different classes"),
-        (source, {"encoding": "raw"}, "encoding must be one of jpeg, pixels, png, not 'raw'"),
+        (source, {"max_size": 9}, "level, max_size, restart_interval, .* have no meaning for a pixel file"),
         (source, {"class_to_idx": {"cat": 0}}, "class_to_idx lacks the source's class '0 - zero'"),
     ]
     for wrong, arguments, message in cases:

@@ -28,7 +28,8 @@ _PLACES = {
     "spooled": (Journal, "add_samples", True),
     "block": (Journal, "add_block", False),
     "written": (Journal, "add_block", True),
-    "finish": (_native, "writer_finish", True),
+    "finish": (_native, "writer_seal", True),
+    "publish": (_native, "writer_publish", True),
     "remove": (Journal, "remove", True),
 }
 
@@ -119,6 +120,7 @@ def outputs(folder: pathlib.Path) -> list[str]:
         ("samples", 6, 0),
         ("block", 0, 0),
         ("finish", 0, 0),
+        ("publish", 0, 0),
     ],
 )
 def test_levels(
@@ -135,7 +137,7 @@ def test_levels(
     assert report.recoded is not None
     assert report.recoded.num_resumed == 20 - left
     assert report.recoded.num_recoded == 20
-    assert report.num_resumed_blocks == (what in ("block", "finish"))
+    assert report.num_resumed_blocks == (what in ("block", "finish", "publish"))
     assert target.read_bytes() == (tmp_path / "whole.dts").read_bytes()
     assert outputs(tmp_path) == ["whole.dts", "x.dts"]
 
@@ -174,6 +176,31 @@ def test_blocks(blocks: pathlib.Path, tmp_path: pathlib.Path, what: str, calls: 
     assert ("of an interrupted run" in str(report)) == (resumed > 0)
     assert target.read_bytes() == (tmp_path / "whole.dts").read_bytes()
     assert outputs(tmp_path) == ["whole.dts", "x.dts"]
+
+
+@pytest.mark.parametrize("arguments", [{"level": 3}, {"check": "none"}])
+@pytest.mark.parametrize(("what", "calls"), [("check", 0), ("block", 0), ("publish", 0)])
+def test_one_volume_of_several(
+    photos: pathlib.Path, tmp_path: pathlib.Path, arguments: dict[str, object], what: str, calls: int
+) -> None:
+    chosen = {"num_volumes": 2, "volume": 1, **arguments}
+    (tmp_path / "whole").mkdir()
+    whole = torch_dts.convert(photos, tmp_path / "whole" / "x.dts", **chosen)  # type: ignore[arg-type]
+    kill(photos, tmp_path / "x.dts", what, calls, **chosen)
+    name = "x-00001-of-00002.dts"
+    assert f"{name}.journal" in outputs(tmp_path)
+    report = torch_dts.convert(photos, tmp_path / "x.dts", resume=True, **chosen)  # type: ignore[arg-type]
+    assert report.num_resumed_blocks == (what != "check")
+    assert outputs(tmp_path) == [name]
+    assert (tmp_path / name).read_bytes() == pathlib.Path(whole).read_bytes()
+
+
+def test_all_volumes_clear_away_what_one_left(photos: pathlib.Path, tmp_path: pathlib.Path) -> None:
+    kill(photos, tmp_path / "x.dts", "samples", 2, num_volumes=2, volume=1, level=3)
+    names = ["x-00000-of-00002.dts", "x-00001-of-00002.dts"]
+    assert outputs(tmp_path) == [f"{names[1]}.journal", f"{names[1]}.samples"]
+    torch_dts.convert(photos, tmp_path / "x.dts", num_volumes=2)
+    assert outputs(tmp_path) == names
 
 
 def test_a_partial_file_that_was_hurt(blocks: pathlib.Path, tmp_path: pathlib.Path) -> None:

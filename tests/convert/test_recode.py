@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import time
 from typing import Any
@@ -112,6 +113,21 @@ def test_bytes_and_facts(tmp_path: pathlib.Path, num_workers: int) -> None:
     spool.close()
 
 
+def test_facts_of_some(tmp_path: pathlib.Path) -> None:
+    kept = make_kept(tmp_path, [b"one", b"Kept", b"Bad", b"two", b"Kind", b"Kin"])
+    with contextlib.closing(Spool(str(tmp_path))) as spool:
+        recoded = recode_samples(
+            kept, Reversing(), spool, None, on_error="keep", num_workers=1, progress=False
+        )
+        some = recoded.facts_of(recoded.kept.select(torch.tensor([0, 1, 2, 4])))
+        assert (some.name, some.num_recoded, some.kept_original) == ("reversing", 1, {"begins with K": 2})
+        none = recoded.facts_of(recoded.kept.select(torch.tensor([2, 3])))
+        assert (none.num_recoded, none.kept_original) == (1, {})
+        assert (some.max_area, none.max_area, recoded.facts.max_area) == (3, 3, 3)
+        every = recoded.facts_of(recoded.kept)
+        assert (every.num_recoded, every.kept_original) == (2, recoded.facts.kept_original)
+
+
 def test_only_kept_samples_are_touched(tmp_path: pathlib.Path) -> None:
     kept = make_kept(tmp_path, [b"a1", b"b2", b"c3"]).select(torch.tensor([2, 0]))
     recoder = Reversing()
@@ -140,8 +156,8 @@ def test_bad_samples(tmp_path: pathlib.Path) -> None:
     assert stored(recoded) == [b"1a", b"Bad", b"3c", b"B"]
     assert [each.index for each in recoded.bad] == [1, 3]
     assert recoded.facts.num_recoded == 2
-    with pytest.raises(ValueError, match="no samples are left: all 4 of the source are bad"):
-        run(kept.select(torch.tensor([1])), tmp_path, on_error="skip")
+    recoded, _ = run(kept.select(torch.tensor([1])), tmp_path, on_error="skip")
+    assert (len(recoded.kept), [each.index for each in recoded.bad]) == (0, [1])
 
 
 def test_resumed(tmp_path: pathlib.Path) -> None:

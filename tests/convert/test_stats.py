@@ -171,7 +171,7 @@ def test_blocks_of_an_interrupted_run_count(image_folder, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(_native, "writer_finish", interrupted)
+        patched.setattr(_native, "writer_seal", interrupted)
         with pytest.raises(KeyboardInterrupt, match="resume=True goes on"):
             torch_dts.convert(folder, path, stats=True, resume=True, progress=False)
     report = torch_dts.convert(folder, path, stats=True, resume=True, progress=False)

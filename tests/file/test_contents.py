@@ -25,7 +25,7 @@ def test_contents(path):
     with DTSFile(path) as file:
         assert load_info(file.handle, file.path) == {"writer": "by hand", "level": 0}
         assert load_classes(file.handle, file.header, file.path) == ["a", "b"]
-        assert list(load_paths(file.handle, file.header, file.path)) == ["a/0.jpg", "a/1.jpg", "b/0.jpg"]
+        assert list(load_paths(file.handle, file.volumes[0])) == ["a/0.jpg", "a/1.jpg", "b/0.jpg"]
 
 
 def test_what_stands_in_for_them(path):
@@ -33,7 +33,7 @@ def test_what_stands_in_for_them(path):
     with DTSFile(path) as file:
         assert load_info(file.handle, file.path) == {}
         assert load_classes(file.handle, file.header, file.path) == ["0", "1"]
-        assert load_paths(file.handle, file.header, file.path) is None
+        assert load_paths(file.handle, file.volumes[0]) is None
 
 
 def test_info_in_any_script(path):

@@ -47,7 +47,7 @@ class TestNoDtsFile:
         assert caught.value.filename == str(tmp_path / "missing.dts")
 
     def test_a_directory(self, tmp_path):
-        with pytest.raises(IsADirectoryError, match=str(tmp_path)):
+        with pytest.raises(FileNotFoundError, match=rf"the folder has no \.dts file: '{tmp_path}'"):
             DTSFile(tmp_path)
 
     def test_a_fifo_is_not_waited_for(self, tmp_path):

@@ -248,7 +248,7 @@ class TestContent:
 
     def test_order_of_a_volume(self, path):
         replace_section(path, "ORDR", struct.pack("<5I", 9, 0, 9, 1, 3))
-        set_header(path, num_volumes=2)
+        set_header(path, num_volumes=2, volume_id=1)
         with DTSFile(path) as file, pytest.raises(CorruptFileError, match="source index 9 stands for two"):
             file.source_index  # noqa: B018
 

@@ -6,7 +6,7 @@ from building import BLOCK_SIZE, HEADER_BYTES, build, samples_of
 from tampering import flip, patch, read
 
 from torch_dts import CorruptFileError, DTSFile
-from torch_dts.file._whole_file import check_block, check_whole_file, crc_problem, file_identity
+from torch_dts.file._whole_file import check_block, check_whole_file, crc_problem, files_identity
 
 
 @pytest.fixture
@@ -30,11 +30,11 @@ def test_check_block(path):
 @pytest.mark.parametrize("num_workers", [None, 1, 3])
 def test_check_whole_file(path, num_workers):
     with DTSFile(path) as file:
-        check_whole_file(file.handle, file.header, file.path, num_workers)
+        check_whole_file(file.handle, file.volumes, num_workers)
     flip(path, HEADER_BYTES + BLOCK_SIZE - 1)
     flip(path, HEADER_BYTES + 2 * BLOCK_SIZE - 1)
     with DTSFile(path) as file, pytest.raises(CorruptFileError, match=r"block 0 .*CRC-32") as caught:
-        check_whole_file(file.handle, file.header, file.path, num_workers)
+        check_whole_file(file.handle, file.volumes, num_workers)
     assert caught.value.offset == HEADER_BYTES
 
 
@@ -44,7 +44,7 @@ def test_bytes_behind_the_blocks_count(path):
         DTSFile(path) as file,
         pytest.raises(CorruptFileError, match=r"the CRC-32 of the whole file is 0x.*, the header says 0x"),
     ):
-        check_whole_file(file.handle, file.header, file.path)
+        check_whole_file(file.handle, file.volumes)
 
 
 def test_crc_problem():
@@ -53,12 +53,14 @@ def test_crc_problem():
     )
 
 
-def test_file_identity(path):
-    before = file_identity(str(path))
+def test_files_identity(path):
+    with DTSFile(path) as file:
+        volumes = file.volumes
+    before = files_identity(volumes)
     state = path.stat()
     assert before == (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns)
-    assert file_identity(str(path)) == before
+    assert files_identity(volumes) == before
     patch(path, HEADER_BYTES + 2 * BLOCK_SIZE, b"more")
-    assert file_identity(str(path)) != before
+    assert files_identity(volumes) != before
     path.unlink()
-    assert file_identity(str(path)) == ()
+    assert files_identity(volumes) == ()

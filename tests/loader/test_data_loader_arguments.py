@@ -19,7 +19,7 @@ from torch.utils.data import BatchSampler, RandomSampler, SequentialSampler
 from torchvision.datasets import ImageFolder
 
 import torch_dts
-from torch_dts.loader import _data_loader
+from torch_dts.loader import _source
 from torch_dts.loader._data_loader import DataLoader
 
 NUMBERS: Any = [0, 1, 2, 3]
@@ -211,7 +211,7 @@ def test_copies(photos_file: pathlib.Path) -> None:
 
 
 def test_workers_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_data_loader, "default_num_workers", lambda: 7)
+    monkeypatch.setattr(_source, "default_num_workers", lambda: 7)
     loader = DataLoader(NUMBERS)
     assert (loader.num_workers, loader.prefetch_factor) == (7, 2)
     assert DataLoader(NUMBERS, persistent_workers=True, multiprocessing_context="spawn").num_workers == 7

@@ -9,7 +9,6 @@ import pickle
 from typing import Any
 
 import pytest
-import torch
 from loader_sets import FIXED
 from torchvision.datasets import ImageFolder
 
@@ -127,18 +126,6 @@ def test_pools_pickle_without_their_engines(recognised: Recognised) -> None:
     pool = EnginePool()
     pool.give_back(pool.take(recognised, PLAN, OPTIONS, None))
     assert pickle.loads(pickle.dumps(pool)).stats().num_images == 0
-
-
-def test_a_thread_that_goes_on_at_exit_ends_silently(
-    recognised: Recognised, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine = Engine(recognised, PLAN, OPTIONS, None)
-    monkeypatch.setattr(_engine._exit, "_has_begun", True)
-    monkeypatch.setattr(_engine.threading, "main_thread", lambda: None)
-    with pytest.raises(SystemExit, match=r"^$"):
-        Engine(recognised, PLAN, OPTIONS, None)
-    assert engine.is_usable
-    assert torch.is_tensor(engine.take_foreign()[0])
 
 
 def test_options_are_compared_as_a_whole() -> None:

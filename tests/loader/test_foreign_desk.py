@@ -156,6 +156,26 @@ def test_what_nobody_asks_for_is_forgotten() -> None:
         one.fill(0, torch.zeros(1, 3, 2, 2), [0])
 
 
+def test_samples_of_an_earlier_plan_leave_the_workers_alone() -> None:
+    pool = ForeignPool()
+    one, other = desk(pool), desk(pool, plan="another")
+    one.collect(found((0, 0, 7, b"\x01")))
+    other.collect(found((0, 0, 8, b"\x02")))
+    one.clear()
+    assert [workers.is_closed for workers in FakeWorkers.made] == [True, False]
+    images = torch.zeros(1, 3, 2, 2)
+    other.fill(0, images, [0])
+    assert images[0, 0, 0, 0] == 2
+
+
+def test_an_error_that_waits_holds_no_frames() -> None:
+    one = desk(ForeignPool())
+    one.collect(found((0, 0, 99, None)))
+    ((_, error),) = one._waiting.values()
+    assert isinstance(error, FileNotFoundError)
+    assert error.__traceback__ is None
+
+
 def test_pools_pickle_without_their_workers() -> None:
     pool = ForeignPool()
     desk(pool).collect(found((0, 0, 7, b"\x01")))

@@ -20,6 +20,7 @@ import pytest
 import torch
 import torch.utils.data
 from loader_sets import FIXED, NUM_PHOTOS, RANDOM, hashes, same
+from PIL import Image
 from torchvision.datasets import ImageFolder
 
 import torch_dts
@@ -60,6 +61,20 @@ def test_breaking_off_leaves_nothing(photos_file: pathlib.Path) -> None:
     assert len(os.listdir("/proc/self/fd")) == handles
     loader.set_epoch(0)
     assert hashes(loader) == hashes(file_loader(photos_file))
+
+
+def test_breaking_off_leaves_no_samples_for_python(tmp_path: pathlib.Path) -> None:
+    (tmp_path / "a").mkdir()
+    for number in range(6):
+        Image.new("RGB", (8, 8), (number, 0, 0)).save(tmp_path / "a" / f"{number}.tif")
+    loader = DataLoader(ImageFolder(tmp_path, FIXED), 1, num_workers=1)
+    for _ in range(4):
+        next(iter(loader))
+    workers = loader._run._foreign._workers
+    assert workers is not None
+    assert workers._pool is not None
+    assert (workers._pool._wanted, workers._pool._done) == (set(), {})
+    assert len(list(loader)) == 6
 
 
 @needs_tasks
@@ -273,6 +288,11 @@ import json, os, signal, sys, tempfile, threading, time, torch_dts
 from torch_dts.loader import _engine
 from torch_dts.loader._data_loader import DataLoader
 from torchvision import transforms
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+transform = transforms.Compose([transforms.RandomResizedCrop(16), transforms.ToTensor()])
+parents = DataLoader(torch_dts.DTSDataset(sys.argv[1], transform), 4, mode="partial", num_workers=2)
+running = iter(parents)
+next(running)
 results = []
 for case in json.loads(sys.argv[2]):
     written = tempfile.TemporaryFile()
@@ -280,7 +300,6 @@ for case in json.loads(sys.argv[2]):
     if pid == 0:
         os.dup2(written.fileno(), 1)
         os.dup2(written.fileno(), 2)
-        transform = transforms.Compose([transforms.RandomResizedCrop(16), transforms.ToTensor()])
         loader = DataLoader(torch_dts.DTSDataset(sys.argv[1], transform), 4, shuffle=True, num_workers=2)
         batches = iter(loader)
         next(batches)
@@ -289,6 +308,7 @@ for case in json.loads(sys.argv[2]):
     status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
     written.seek(0)
     results.append((status, written.read().decode()))
+assert len(list(running)) == 5
 print(json.dumps(results))
 """
 
@@ -300,6 +320,17 @@ EXITS = {
     "        for _ in loader: pass\n"
     "threading.Thread(target=forever, daemon=True).start()\n"
     "time.sleep(0.2)": (0, ""),
+    # what a running loader of its parent gives a child
+    "del batches\nprint(len(list(parents)), [len(b) for _, b in parents])": (0, "6 [4, 4, 4, 4, 4, 3]\n"),
+    # a thread lets go of an iterator when the end has begun
+    "from torch_dts._exit import the_exit\n"
+    "held = [batches]\n"
+    "del batches\n"
+    "the_exit.has_begun = True\n"
+    "thread = threading.Thread(target=held.clear)\n"
+    "thread.start()\n"
+    "thread.join()\n"
+    "sys.exit(4)": (4, ""),
     # Ctrl-C during a wait: at once, and the next loop works
     "def blocked(engine, timeout_ms):\n"
     "    time.sleep(timeout_ms / 1000)\n"

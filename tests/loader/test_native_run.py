@@ -30,7 +30,6 @@ def options_of(loader: DataLoader) -> EngineOptions:
         ({}, {}),
         ({"num_workers": 0}, {"num_workers": 0}),
         ({"num_workers": 2, "prefetch_factor": 5}, {"num_workers": 2, "prefetch_batches": 5}),
-        ({"prefetch_factor": 0}, {"prefetch_batches": 1}),
         ({"reproducible": False}, {"reproducible": False}),
         ({"in_order": False}, {"reproducible": False}),
         ({"in_order": False, "return_index": True}, {"reproducible": True}),

@@ -109,6 +109,8 @@ from torch_dts._native._write import (
     writer_adopt_block,
     writer_finish,
     writer_open,
+    writer_publish,
+    writer_seal,
     writer_set_normalization,
     writer_write_block,
 )
@@ -215,6 +217,8 @@ __all__ = [
     "writer_adopt_block",
     "writer_finish",
     "writer_open",
+    "writer_publish",
+    "writer_seal",
     "writer_set_normalization",
     "writer_write_block",
 ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 from typing import Any
 
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor
 
 from torch_dts._errors import CorruptFileError
+from torch_dts._exit import the_exit
 from torch_dts._paths import display, unescape
 
 try:
@@ -42,18 +44,38 @@ def translate_error(error: RuntimeError) -> Exception:
 
 
 def call(name: str, *args: Any) -> Any:
+    if not the_exit.enter():
+        raise SystemExit
+    try:
+        return _call(name, args)
+    finally:
+        the_exit.leave()
+        the_exit.leave_thread()
+
+
+def release(name: str, handle: int) -> None:
+    """An op that only lets go of something: finalizers call it, where nobody catches SystemExit."""
+    if the_exit.enter():
+        try:
+            _call(name, (handle,))
+        finally:
+            the_exit.leave()
+
+
+def _call(name: str, args: tuple[Any, ...]) -> Any:
     try:
         return getattr(_ops, name).default(*args)
     except RuntimeError as error:
-        translated = translate_error(error)
-        if translated is error:
+        errors = [translate_error(error)]
+        if errors[0] is error:
+            errors.clear()
             raise
-    raise translated
+    raise errors.pop()  # in no local name: its traceback would lead to itself
 
 
 def signed(word: int) -> int:
-    """Any int as a signed 64-bit word (seeds are taken modulo 2^64)."""
-    word %= 1 << 64
+    """Any integer as a signed 64-bit word (seeds are taken modulo 2^64)."""
+    word = operator.index(word) % (1 << 64)  # numpy's and torch's have less room
     return word - (1 << 64) if word >> 63 else word
 
 

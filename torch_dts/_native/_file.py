@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
 
-from torch_dts._native._call import Path, call, tensor
-from torch_dts._paths import escape
+from torch_dts._native._call import Path, call, release, tensor
+from torch_dts._paths import escape, unescape
 
 STATEFUL_OPS = (
     "file_open",
@@ -31,29 +33,34 @@ STATEFUL_OPS = (
 )
 
 
-def file_open(path: Path, ignore_sections: bool = False) -> int:
-    return int(call("file_open", escape(path), ignore_sections))
+def file_open(paths: Path | Sequence[Path], ignore_sections: bool = False) -> int:
+    """One file, or all volumes of a set in any order. The handle numbers volumes by volume_id."""
+    files = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    return int(call("file_open", "|".join(map(escape, files)), ignore_sections))
 
 
 def file_close(handle: int) -> None:
-    call("file_close", handle)
+    release("file_close", handle)
 
 
 def file_describe(handle: int) -> dict[str, Any]:
-    """header (a dict by field), sections (a list of dicts), file_bytes, index_room."""
+    """header (a dict by field, of the whole set) and volumes, a list of dicts: path, header, sections
+    (a list of dicts), file_bytes, index_room."""
     described: dict[str, Any] = json.loads(call("file_describe", handle))
+    for volume in described["volumes"]:
+        volume["path"] = unescape(volume["path"])
     return described
 
 
-def file_head(handle: int) -> Tensor:
-    """uint8: the 144 header bytes, then the section table's (none: 144 bytes only)."""
-    return tensor(call("file_head", handle))
+def file_head(handle: int, volume: int = 0) -> Tensor:
+    """uint8: a volume's 144 header bytes, then its section table's (none: 144 bytes only)."""
+    return tensor(call("file_head", handle, volume))
 
 
-def file_section(handle: int, tag: str) -> Tensor | None:
-    """uint8: a section's raw bytes, CRC checked; None when the file has none of that tag."""
+def file_section(handle: int, tag: str, volume: int = 0) -> Tensor | None:
+    """uint8: a section's raw bytes, CRC checked; None when the volume has none of that tag."""
     try:
-        return tensor(call("file_section", handle, tag))
+        return tensor(call("file_section", handle, volume, tag))
     except IndexError:
         return None
 
@@ -65,7 +72,7 @@ def file_block_table(handle: int) -> tuple[Tensor, Tensor]:
 
 
 def file_sample_table(handle: int) -> tuple[Tensor, Tensor, Tensor]:
-    """By stored index: offset in the file, size in bytes, source index; each [num_samples]."""
+    """By stored index: offset in its file, size in bytes, source index; each [num_samples]."""
     offsets, sizes, source_index = call("file_sample_table", handle)
     return offsets, sizes, source_index
 
@@ -102,9 +109,9 @@ def check_blocks(handle: int, block_ids: Tensor) -> tuple[Tensor, list[str]]:
     return crc32s, problems.split("\n")[:-1]
 
 
-def file_crc(handle: int, block_crcs: Tensor) -> int:
-    """CRC-32 of [header_bytes, end of file) from the blocks' CRCs and what lies behind them."""
-    return int(call("file_crc", handle, block_crcs))
+def file_crc(handle: int, block_crcs: Tensor, volume: int = 0) -> int:
+    """CRC-32 of a volume's [header_bytes, end of file) from its blocks' CRCs and what lies behind them."""
+    return int(call("file_crc", handle, volume, block_crcs))
 
 
 def crc32(data: Tensor) -> int:

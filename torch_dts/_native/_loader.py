@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from torch_dts._native._call import call, signed, tensor
+from torch_dts._native._call import call, release, signed, tensor
 
 STATEFUL_OPS = (
     "loader_open",
@@ -163,9 +163,9 @@ def loader_stats(loader: int) -> LoaderStats:
 
 def loader_stop(loader: int) -> None:
     """Ends the stream; delivered batches stay good."""
-    call("loader_stop", loader)
+    release("loader_stop", loader)
 
 
 def loader_close(loader: int) -> None:
     """Ends its threads."""
-    call("loader_close", loader)
+    release("loader_close", loader)

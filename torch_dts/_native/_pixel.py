@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torch_dts._native._call import Path, call
+from torch_dts._native._call import Path, call, release
 from torch_dts._paths import escape
 
 STATEFUL_OPS = (
@@ -73,7 +73,7 @@ def pixel_writer_finish(writer: int, labels: Tensor, info: bytes, classes: bytes
 
 def pixel_writer_abort(writer: int) -> None:
     """Removes the partial file."""
-    call("pixel_writer_abort", writer)
+    release("pixel_writer_abort", writer)
 
 
 def _as_tensor(data: bytes) -> Tensor:

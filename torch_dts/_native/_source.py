@@ -13,7 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from torch_dts._native._call import Path, call, tensor
+from torch_dts._native._call import Path, call, release, tensor
 from torch_dts._paths import join_paths
 
 STATEFUL_OPS = (
@@ -127,7 +127,7 @@ def source_keep(source: int, num_blocks: int | None = None, check: bool = True) 
 
 
 def source_close(source: int) -> None:
-    call("source_close", source)
+    release("source_close", source)
 
 
 def buffers_open() -> int:
@@ -136,4 +136,4 @@ def buffers_open() -> int:
 
 
 def buffers_close(buffers: int) -> None:
-    call("buffers_close", buffers)
+    release("buffers_close", buffers)

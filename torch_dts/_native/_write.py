@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from torch_dts._native._call import Path, call
+from torch_dts._native._call import Path, call, release
 from torch_dts._paths import escape, join_paths
 
 STATEFUL_OPS = (
@@ -21,6 +21,8 @@ STATEFUL_OPS = (
     "writer_add_section",
     "writer_set_normalization",
     "writer_finish",
+    "writer_seal",
+    "writer_publish",
     "writer_abort",
 )
 
@@ -49,6 +51,8 @@ def writer_open(
     block_header_size: int,
     has_raw: bool = False,
     resume: bool = False,
+    num_volumes: int = 1,
+    volume_id: int = 0,
 ) -> int:
     """A writer handle; the file is `<path>.partial` until writer_finish.
 
@@ -69,6 +73,8 @@ def writer_open(
             block_header_size,
             has_raw,
             resume,
+            num_volumes,
+            volume_id,
         )
     )
 
@@ -106,6 +112,20 @@ def writer_finish(writer: int, max_pic_area: int, source_bytes: int) -> None:
     call("writer_finish", writer, max_pic_area, source_bytes)
 
 
+def writer_seal(writer: int, max_pic_area: int, source_bytes: int, total_blocks: int = 0) -> None:
+    """All of writer_finish but the file's name.
+
+    Args:
+        total_blocks: Of all volumes; 0: the number is not known, its own stands for it.
+    """
+    call("writer_seal", writer, max_pic_area, source_bytes, total_blocks)
+
+
+def writer_publish(writer: int) -> None:
+    """Gives a sealed file its name; the handle is gone then."""
+    call("writer_publish", writer)
+
+
 def writer_abort(writer: int) -> None:
     """Gives up; removes the partial file unless the writer was opened with `resume`."""
-    call("writer_abort", writer)
+    release("writer_abort", writer)

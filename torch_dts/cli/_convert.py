@@ -35,6 +35,8 @@ examples:
   torch-dts convert photos --level 3              smaller images, a third of the bytes
   torch-dts convert photos --restart-interval auto
                                                   the same pictures, laid out so that crops decode faster
+  torch-dts convert imagenet/train -o train.dts --num-volumes 8 --volume 3
+                                                  the fourth of 8 files; other machines write the others
   torch-dts convert ILSVRC2012_img_train.tar      the tar as it is published, a tar of tars
   torch-dts convert flat.tar --labels labels.csv  rows "name.jpg,class" for images without class folders
   torch-dts convert 'shards/s-{000..099}.tar' -o train.dts
@@ -159,6 +161,19 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="write what the format's first readers take, byte for byte as their exporter does",
     )
     add("--min-blocks", type=int, metavar="N", help="blocks that --compat at level 0 starts from")
+    add(
+        "--num-volumes",
+        type=int,
+        default=1,
+        metavar="K",
+        help="cut the set into K files, FILE-00000-of-0000K.dts and so on, which are read as one set",
+    )
+    add(
+        "--volume",
+        type=int,
+        metavar="I",
+        help="write only this one of the K files, from 0, so that several machines share the work",
+    )
     add("--allow-empty", action="store_true", help="classes without images are fine")
     add(
         "--class-to-idx",
@@ -218,6 +233,8 @@ def run(args: argparse.Namespace) -> int:
         compat=args.compat,
         min_blocks=args.min_blocks,
         block_size=args.block_size,
+        num_volumes=args.num_volumes,
+        volume=args.volume,
         num_workers=args.num_workers,
         stats=args.stats,
         progress=args.progress,
@@ -266,6 +283,7 @@ def as_dict(report: ConvertReport) -> dict[str, Any]:
     """The report's fields and rates; file names as they print."""
     fields = dataclasses.asdict(report)
     fields["path"] = display(report.path)
+    fields["paths"] = list(map(display, report.paths))
     for bad in (*fields["skipped"], *fields["kept_bad"]):
         bad["path"] = display(bad["path"])
     fields["images_per_second"] = report.images_per_second

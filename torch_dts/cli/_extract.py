@@ -7,7 +7,7 @@ import argparse
 
 from torch_dts._paths import display
 from torch_dts._words import num_of
-from torch_dts.cli._options import add_work_options
+from torch_dts.cli._options import FILE_HELP, add_work_options
 from torch_dts.cli._output import emit, human_bytes
 from torch_dts.file import extract
 
@@ -20,7 +20,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Write the samples of a .dts file into a folder, under the names they came from. "
         "At export level 0 these are the original files, byte for byte.",
     )
-    parser.add_argument("file", metavar="FILE", help="a .dts file; it is only read")
+    parser.add_argument("file", metavar="FILE", help=f"{FILE_HELP}; it is only read")
     parser.add_argument("directory", metavar="DIRECTORY", help="where to write; made when missing")
     parser.add_argument("--overwrite", action="store_true", help="replace files that exist")
     add_work_options(parser)

@@ -6,15 +6,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import os
 import sys
 from dataclasses import asdict
 from typing import Any
 
 from torch_dts._paths import display
+from torch_dts.cli._options import FILE_HELP
 from torch_dts.cli._output import emit, human_bytes, two_columns
 from torch_dts.cli._plot import as_text, histograms
 from torch_dts.file import DTSFile
 from torch_dts.file._survey import MOST_PROBED, survey
+from torch_dts.file._volumes import Volume
 
 _CLASSES_SHOWN = 5
 
@@ -27,7 +30,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Show what is in a .dts file. Reads its header and tables, not its samples "
         "(with --plot, some of them).",
     )
-    parser.add_argument("file", metavar="FILE", help="a .dts file")
+    parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument("--json", action="store_true", help="print everything as one JSON object")
     parser.add_argument(
         "--plot",
@@ -66,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def collect(file: DTSFile) -> dict[str, Any]:
-    """All that `info` shows, as plain values; sizes in bytes.
+    """All that `info` shows, as plain values; sizes in bytes, `sections` of the first volume.
 
     None: not known for pixel files, or `image_shape` (height, width, channels), known for them only.
     """
@@ -85,6 +88,7 @@ def collect(file: DTSFile) -> dict[str, Any]:
         "block_size": header.block_size,
         "block_header_size": header.block_header_size,
         "volume": [header.volume_id, header.num_volumes],
+        "volumes": [_volume(volume) for volume in file.volumes],
         "image_shape": None,
         "free_bytes": None,
         "free_fraction": None,
@@ -122,7 +126,9 @@ def as_table(facts: dict[str, Any]) -> str:
     if facts["free_fraction"] is not None:
         free = f"{100 * facts['free_fraction']:.2f} % of the blocks ({human_bytes(facts['free_bytes'])})"
         rows.append(("free room", free))
-    if facts["volume"][1] > 1:
+    if len(facts["volumes"]) > 1:
+        rows.append(("volumes", _volumes(facts["volumes"])))
+    elif facts["volume"][1] > 1:
         rows.append(("volume", f"{facts['volume'][0]} of {facts['volume'][1]} (counted from 0)"))
     rows.append(
         ("sections", " ".join(section["tag"] for section in facts["sections"]) or "none (an old file)")
@@ -135,7 +141,9 @@ def as_table(facts: dict[str, Any]) -> str:
         rows.append(
             ("settings", ", ".join(f"{display(name)} {_plain(value)}" for name, value in info.items()))
         )
-    rows += [("CRC-32", facts["crc_code"]), ("fingerprint", facts["fingerprint"])]
+    if len(facts["volumes"]) == 1:
+        rows.append(("CRC-32", facts["crc_code"]))
+    rows.append(("fingerprint", facts["fingerprint"]))
     return two_columns(rows)
 
 
@@ -155,12 +163,31 @@ def _room(file: DTSFile) -> dict[str, Any]:
     alignment = max(1, header.pic_alignment)
     padded = int(((file.sizes + alignment - 1) // alignment * alignment).sum())
     total = header.num_blocks * header.block_size
-    free = total - header.num_blocks * header.block_header_size - padded
+    index = sum(each.header.num_blocks * each.header.block_header_size for each in file.volumes)
+    free = total - index - padded
     return {
         "free_bytes": free,
         "free_fraction": free / total if total else 0.0,
         "mean_sample_bytes": float(file.sizes.sum()) / len(file) if len(file) else 0.0,
     }
+
+
+def _volume(volume: Volume) -> dict[str, Any]:
+    header = volume.header
+    return {
+        "path": volume.path,
+        "volume_id": header.volume_id,
+        "file_bytes": volume.file_bytes,
+        "num_samples": header.num_samples,
+        "num_blocks": header.num_blocks,
+        "crc_code": f"{header.crc_code:#010x}",
+    }
+
+
+def _volumes(volumes: list[dict[str, Any]]) -> str:
+    first, last = (display(os.path.basename(volumes[at]["path"])) for at in (0, -1))
+    counts = [volume["num_samples"] for volume in volumes]
+    return f"{len(volumes)}, {first} to {last}, {min(counts)} to {max(counts)} samples each"
 
 
 def _samples(facts: dict[str, Any]) -> str:

@@ -6,6 +6,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
+# Of the commands that read: what a set of volumes is named by.
+FILE_HELP = "a .dts file; or a set of volumes, by its first file, its folder or a quoted glob"
+
 
 def add_work_options(parser: argparse.ArgumentParser) -> None:
     """Adds ``--num-workers`` and ``--progress / --no-progress``."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torch_dts._paths import display
 from torch_dts._words import num_of
-from torch_dts.cli._options import add_work_options
+from torch_dts.cli._options import FILE_HELP, add_work_options
 from torch_dts.cli._output import emit
 from torch_dts.file import Problem, VerifyReport, verify
 
@@ -23,7 +23,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         description="Read a .dts file from end to end and check it: header, tables, blocks and the whole. "
         "For a damaged block it lists the samples in it. The exit code is 1 when something is wrong.",
     )
-    parser.add_argument("file", metavar="FILE", help="a .dts file")
+    parser.add_argument("file", metavar="FILE", help=FILE_HELP)
     parser.add_argument(
         "--all",
         action="store_true",

@@ -10,6 +10,7 @@ from typing import Any
 
 from torch_dts._parallel import check_num_workers
 from torch_dts.convert._raw_arguments import RawOptions, check_raw_arguments
+from torch_dts.file._volume_names import MAX_VOLUMES
 
 MIB = 1 << 20
 BLOCK_SIZE_STEP = 16 * MIB
@@ -26,8 +27,6 @@ MOST_RESTART_INTERVAL = 65_535  # MCUs: JPEG's DRI has 16 bits
 
 # What arguments of later versions may hold today, and how that is said.
 _NOW: dict[str, tuple[tuple[Any, ...], str]] = {
-    "num_volumes": ((1,), "only 1: all samples go into one file"),
-    "volume": ((None,), "only None: all samples go into one file"),
     "targets": ((None,), "only None: one class number a sample"),
 }
 
@@ -57,6 +56,8 @@ class Options:
     num_workers: int
     progress: bool | None
     stats: bool = False
+    num_volumes: int = 1
+    volume: int | None = None
 
 
 def check_arguments(
@@ -82,6 +83,8 @@ def check_arguments(
     min_blocks: int | None,
     num_workers: int | None,
     progress: bool | None,
+    num_volumes: int = 1,
+    volume: int | None = None,
     stats: bool = False,
     later: Mapping[str, Any],
 ) -> Options:
@@ -136,6 +139,22 @@ def check_arguments(
         min_blocks = _as_int("min_blocks", min_blocks)
         if min_blocks < 1 or not compat or level:
             raise ValueError(f"min_blocks={min_blocks} must be at least 1, and is for compat=True at level 0")
+    count, number = check_volumes(num_volumes, volume)
+    resume = _as_bool("resume", resume)
+    if compat and count > 1:
+        raise ValueError(
+            f"num_volumes={count}: what compat=True writes for reads one file; leave one of them out"
+        )
+    if resume and count > 1 and number is None:
+        raise ValueError(
+            f"resume=True is for one file: write the {count} volumes one after the other, with volume=0 to "
+            f"{count - 1}, or leave it out"
+        )
+    if stats and count > 1:
+        raise ValueError(
+            f"stats=True is for one file, num_volumes={count}: a volume does not know the others' pixels; "
+            "leave one of them out"
+        )
     return Options(
         level=level,
         split=None if split is None else _one_of("split", split, SPLITS, "train, val or None"),
@@ -152,13 +171,35 @@ def check_arguments(
         restart_interval=interval,
         metadata=metadata,
         raw=raw,
-        resume=_as_bool("resume", resume),
+        resume=resume,
         compat=compat,
         min_blocks=min_blocks,
         num_workers=check_num_workers(num_workers, most=MOST_THREADS),
         progress=progress,
         stats=_as_bool("stats", stats),
+        num_volumes=count,
+        volume=number,
     )
+
+
+def check_volumes(num_volumes: object, volume: object) -> tuple[int, int | None]:
+    """The arguments of these names, checked.
+
+    Raises:
+        TypeError: They are no integers.
+        ValueError: They are out of range.
+    """
+    count = _as_int("num_volumes", num_volumes)
+    if not 1 <= count <= MAX_VOLUMES:
+        raise ValueError(f"num_volumes must be 1 to {MAX_VOLUMES}, not {count}")
+    if volume is None:
+        return count, None
+    number = _as_int("volume", volume)
+    if count == 1:
+        raise ValueError(f"volume={number} writes one of several volumes: give num_volumes too")
+    if not 0 <= number < count:
+        raise ValueError(f"volume must be 0 to {count - 1}, as num_volumes is {count}, not {number}")
+    return count, number
 
 
 def not_yet(name: str, value: object, now: str) -> ValueError:

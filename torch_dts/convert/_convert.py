@@ -16,7 +16,7 @@ from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import write_pixel_set
 from torch_dts.convert._report import ConvertReport
 from torch_dts.convert._sources import kind_of, list_samples
-from torch_dts.convert._target import resolve_target
+from torch_dts.convert._volumes import find_volumes
 
 
 def convert(
@@ -50,7 +50,7 @@ def convert(
     num_workers: int | None = None,
     progress: bool | None = None,
 ) -> ConvertReport:
-    """Packs a data set of images into one .dts file. Sources are only ever read.
+    """Packs a data set of images into a .dts file, or into several volumes. Sources are only ever read.
 
     At level 0 every file's bytes are kept as they are, so that `DTSDataset(file)[i]` is
     `ImageFolder(folder)[i]`. Levels 1 to 3 make smaller files of smaller images, and
@@ -75,9 +75,10 @@ def convert(
             and ConcatDataset of those. Transforms are ignored where the list of files is
             known. A subclass with a `__getitem__` of its own is asked for its items. PIL
             images as opened keep their file's bytes, others become PNG (with a warning).
-        path: The file to write, "~" is expanded. None: `<root>.dts` beside the source folder.
-            While it is written it is called `<path>.partial`; a file of that name, left
-            over or of another origin, is taken over and replaced.
+        path: The file to write, or the name of the set of volumes, "~" is expanded. None:
+            `<root>.dts` beside the source folder. While it is written it is called
+            `<path>.partial`; a file of that name, left over or of another origin, is taken over
+            and replaced.
         level: 0 keeps the bytes. 1 to 3 encode each image anew as a JPEG without metadata: at
             level 1 with a short side of at most 400 pixels at quality 90, at levels 2 and 3 cut
             to at most 600 x 400 around the centre, at quality 90 and 80 (docs/convert.md).
@@ -116,8 +117,8 @@ def convert(
             level 0, "auto" at levels 1 to 3.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
         resume: Keep finished work in files beside the target when the conversion stops or is
-            killed, and go on from there. False: nothing is left, and what an earlier call left
-            is deleted.
+            killed, and go on from there. Of several volumes only with `volume`. False: nothing is
+            left, and what an earlier call left is deleted.
         compat: Write what the format's first readers take: samples numbered by file name, packed
             as their exporter does, at levels 1 to 3 with Pillow's bytes as they are. A set that
             its packing fails on is packed our way within its limits (the report says so). `path`
@@ -126,6 +127,15 @@ def convert(
             and 400 for the sets of ImageNet-1k, else a number that suits the set.
         metadata: What a JPEG that is rewritten at level 0 keeps beside the picture: "needed" is
             what changes how it is shown (colour profile, orientation), "keep" is all.
+        num_volumes: Cuts the set into so many files: "train.dts" in four is
+            train-00000-of-00004.dts and so on. They appear together, when all are complete.
+            Each is a random sample of the set (order="source": a stretch of it). The set is read
+            as one, by its first volume, its folder or a glob.
+        volume: Writes only this one of them, from 0, on any machine that sees the whole source:
+            all samples are listed and checked, those of the volume are read and encoded. Source
+            and other arguments must be alike for all volumes. A sample that only encoding shows
+            to be bad can't be left out then (on_error="skip"), as the other volumes count it:
+            check="decode" finds it for all of them.
         labels: For the images of a folder or of archives whose labels are not in the paths: a file with
             rows "<file name>,<label>" (a CSV, header or not; or with a space) or one label a
             line, a mapping of file names to labels, or a sequence in the order of the sorted files.
@@ -152,8 +162,9 @@ def convert(
 
     Raises:
         ValueError: A wrong or not yet supported argument, a sample larger than a block,
-            no samples, an output that is one of the sources, finished work of another
-            conversion (resume=True; says what differs).
+            no samples, fewer samples than volumes, an output that is one of the sources, a volume
+            beside volumes of another set, finished work of another conversion (resume=True; says
+            what differs).
         BadSamplesError: (a ValueError) samples that failed their check; all are listed.
         TypeError: A source or an item of another type.
         FileExistsError: `path` exists and overwrite is False.
@@ -187,16 +198,17 @@ def convert(
         num_workers=num_workers,
         progress=progress,
         stats=stats,
+        num_volumes=num_volumes,
+        volume=volume,
         later={
-            "num_volumes": num_volumes,
-            "volume": volume,
             "targets": targets,
         },
     )
     source = open_path(source, labels, options.split)
     if options.compat:
         path = compat_path(path, source, options.level, options.split)
-    target = resolve_target(path, source, options.overwrite)
+    volumes = find_volumes(path, source, options.overwrite, options.num_volumes, options.volume)
+    target = volumes[0].path
     if options.encoding in ("jpeg", "pixels"):
         pixels = find_pixel_set(
             source,
@@ -208,6 +220,11 @@ def convert(
             if block_size is not None:
                 raise ValueError(
                     f"block_size={block_size} has no meaning for a pixel file, which has no blocks: leave it "
+                    "out, or pass encoding='png' to store the images in blocks"
+                )
+            if options.num_volumes > 1:
+                raise ValueError(
+                    f"num_volumes={num_volumes} has no meaning for a pixel file, which is one file: leave it "
                     "out, or pass encoding='png' to store the images in blocks"
                 )
             is_recoded = options.level or options.restart_interval is not None or options.raw.max_size
@@ -225,7 +242,7 @@ def convert(
         progress=options.progress,
     )
     try:
-        return convert_samples(target, samples, options, started)
+        return convert_samples(volumes, samples, options, started)
     finally:
         samples.close()
 

@@ -82,6 +82,11 @@ def encode_info(
     return json.dumps(info, sort_keys=True, separators=(",", ":")).encode()
 
 
+def add_set(info: bytes, identity: str) -> bytes:
+    """INFO of a volume: that of the set, and the set's id."""
+    return json.dumps({**json.loads(info), "set": identity}, sort_keys=True, separators=(",", ":")).encode()
+
+
 def encode_classes(classes: Sequence[str]) -> bytes:
     """CLSS: u32 count, then per class u16 length and that many file-system bytes."""
     parts = [struct.pack("<I", len(classes))]

@@ -65,6 +65,14 @@ class Totals:
     num_resumed: int = 0
     """Blocks taken over from an interrupted run."""
 
+    def joined(self, other: Totals) -> Totals:
+        """Those of two files."""
+        return Totals(
+            max(self.max_area, other.max_area),
+            self.num_missing_eoi + other.num_missing_eoi,
+            self.num_resumed + other.num_resumed,
+        )
+
 
 def plan_blocks(kept: Kept, block_size: int, order: str, seed: int, level: int = 0) -> BlockPlan:
     """Distributes the samples over blocks.

@@ -23,7 +23,7 @@ from torch_dts._parallel import map_in_order
 from torch_dts._progress import Progress
 from torch_dts._raw import as_image_file
 from torch_dts.convert._journal import Journal, new_rows
-from torch_dts.convert._kept import Kept, nothing_left
+from torch_dts.convert._kept import Kept
 from torch_dts.convert._report import BadSample, BadSamplesError, RecodeFacts
 from torch_dts.convert._spool import Spool
 
@@ -84,8 +84,23 @@ class Recoded:
     """The result: samples of new sizes, and those found bad on the way."""
 
     kept: Kept
+    """May be empty, with "skip"."""
     bad: list[BadSample]
     facts: RecodeFacts
+    because: Tensor
+    """int64 [samples of the source] `StoredSample.kept_because`; -1: not encoded."""
+    areas: Tensor
+    """int64 [samples of the source] `StoredSample.area`."""
+    keep_reasons: dict[int, str]
+
+    def facts_of(self, kept: Kept) -> RecodeFacts:
+        """What header and INFO say of some of the samples: counts, reasons, the largest area."""
+        because = self.because[kept.numbers]
+        counts = Counter(because[because >= 0].tolist())
+        num_recoded = counts.pop(0, 0)
+        reasons = {self.keep_reasons[code]: counts[code] for code in sorted(counts)}
+        max_area = int(self.areas[kept.numbers].max()) if len(kept) else 0
+        return RecodeFacts(self.facts.name, num_recoded, reasons, max_area=max_area)
 
 
 class SpooledSamples:
@@ -150,7 +165,8 @@ class _Stage:
         self._sizes = torch.zeros(count, dtype=torch.int64)
         self._kept, self._recoder, self._spool, self._on_error = kept, recoder, spool, on_error
         self._bad: list[BadSample] = []
-        self._reasons: Counter[int] = Counter()
+        self._because = torch.full((count,), -1, dtype=torch.int64)
+        self._areas = torch.zeros(count, dtype=torch.int64)
         self._facts = RecodeFacts(recoder.name)
         self._own = threading.local()
 
@@ -209,10 +225,6 @@ class _Stage:
         return rows
 
     def result(self) -> Recoded:
-        facts = self._facts
-        facts.num_recoded = self._reasons.pop(0, 0)
-        reasons = self._recoder.keep_reasons
-        facts.kept_original = {reasons[code]: count for code, count in sorted(self._reasons.items())}
         self._bad.sort(key=lambda each: each.index)
         left_out = self._bad if self._on_error == "skip" else []
         kept = self._kept
@@ -220,22 +232,24 @@ class _Stage:
             is_bad = torch.zeros(len(kept.samples), dtype=torch.bool)
             is_bad[[each.index for each in left_out]] = True
             kept = kept.select((~is_bad[kept.numbers]).nonzero().flatten())
-            if not len(kept):
-                raise nothing_left(len(kept.samples))
         source = SpooledSamples(self._spool, self._offsets)
         kept = replace(kept, sizes=self._sizes[kept.numbers], recoded=source)
-        return Recoded(kept, self._bad, facts)
+        facts = self._facts
+        recoded = Recoded(kept, self._bad, facts, self._because, self._areas, self._recoder.keep_reasons)
+        counted = recoded.facts_of(kept)
+        facts.num_recoded, facts.kept_original = counted.num_recoded, counted.kept_original
+        facts.max_area = counted.max_area
+        return recoded
 
     def _note(self, rows: Tensor) -> None:
         numbers, offsets, sizes, _, because, segments, dropped, area = rows.unbind(1)
         self.is_done[numbers] = True
         self._offsets[numbers] = offsets
         self._sizes[numbers] = sizes
-        self._reasons.update(because.tolist())
+        self._because[numbers] = because
+        self._areas[numbers] = area
         self._facts.dropped_segments += int(segments.sum())
         self._facts.dropped_bytes += int(dropped.sum())
-        if rows.shape[0]:
-            self._facts.max_area = max(self._facts.max_area, int(area.max()))
 
     def _arena(self, num_bytes: int) -> Tensor:
         arena: Tensor | None = getattr(self._own, "arena", None)

@@ -89,7 +89,7 @@ class ConvertReport(os.PathLike[str]):
     """What was written. Usable as the path of the new file: `DTSDataset(convert(folder))`."""
 
     path: str
-    """The .dts file."""
+    """The .dts file; of a set the first volume written."""
     num_samples: int
     """Samples in the file."""
     num_classes: int
@@ -126,6 +126,10 @@ class ConvertReport(os.PathLike[str]):
     """compat=True: why the packing is ours and not that of the format's first exporter ("": it is that)."""
     sample_shape: tuple[int, int, int] | None = None
     """Of a pixel file: height, width and channels of every image. None: a file of blocks."""
+    num_volumes: int = 1
+    """Files that the set was cut into."""
+    paths: tuple[str, ...] = ()
+    """The files that were written: one, all volumes of the set, or the one asked for."""
 
     @property
     def images_per_second(self) -> float:
@@ -140,13 +144,20 @@ class ConvertReport(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self.path
 
+    def _wrote(self) -> str:
+        if self.num_volumes == 1:
+            return f"wrote {display(self.path)}"
+        if len(self.paths) < self.num_volumes:
+            return f"wrote {display(self.path)}, one of {self.num_volumes} volumes"
+        return f"wrote {display(self.path)} and the other {num_of(self.num_volumes - 1, 'volume')} of the set"
+
     def __str__(self) -> str:
         more = ""
         # A small set is mostly header area: a percentage would say nothing.
         if self.file_bytes < 2 * self.source_bytes:
             more = f" ({100.0 * (self.file_bytes / self.source_bytes - 1.0):+.2f} %)"
         lines = [
-            f"wrote {display(self.path)}",
+            self._wrote(),
             f"  samples   {self.num_samples:,} in {num_of(self.num_classes, 'class', 'classes')}",
             f"  file      {num_of(self.file_bytes, 'byte')} for "
             f"{num_of(self.source_bytes, 'byte')} of images{more}",

@@ -14,6 +14,8 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
 from torch_dts.file import DTSFile
+from torch_dts.file._volume_names import parse_volume_path
+from torch_dts.file._volumes import volume_of_block
 
 _BLOCKS_AT_A_TIME = 16
 
@@ -69,9 +71,11 @@ class StoredSamples:
             blocks = torch.tensor(sorted(set(file.block_of(file.stored_index[items]).tolist())))
             for start in range(0, blocks.numel(), _BLOCKS_AT_A_TIME):
                 ids = blocks[start : start + _BLOCKS_AT_A_TIME]
-                for problem in _native.check_blocks(file.block_handle(), ids)[1]:
+                problems = _native.check_blocks(file.block_handle(), ids)[1]
+                for block, problem in zip(ids.tolist(), problems, strict=True):
                     if problem:
-                        raise CorruptFileError(file.path, None, problem)
+                        path = volume_of_block(file.volumes, block).path
+                        raise CorruptFileError(path, None, problem)
 
 
 class PixelItems:
@@ -116,16 +120,21 @@ def nested_files(source: Any) -> Iterator[DTSFile]:
 
 
 def file_place(file: DTSFile) -> str:
-    """Where a file lies, the same for two objects of one file."""
-    return os.path.realpath(file.absolute_path)
+    """Where a file lies, or the first of a set; the same for two objects of one file."""
+    return os.path.realpath(file.volumes[0].absolute_path)
 
 
 def file_prefixes(files: Sequence[DTSFile]) -> list[str]:
     """One folder name for each file, to tell equal paths in several files apart."""
     places = list(dict.fromkeys(file_place(file) for file in files))
-    stems = [os.path.splitext(os.path.basename(place))[0] for place in places]
+    stems = [_set_stem(place) for place in places]
     names = stems if len(set(stems)) == len(stems) else [f"{stem}_{i}" for i, stem in enumerate(stems)]
     return [names[places.index(file_place(file))] for file in files]
+
+
+def _set_stem(place: str) -> str:
+    volume = parse_volume_path(place)
+    return os.path.splitext(os.path.basename(place if volume is None else volume.path))[0]
 
 
 def as_place(numbers: list[int], items: list[int]) -> Tensor:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from torch_dts._paths import display
 from torch_dts.convert._folder import GivenPath, check_root, folder_root, is_path
-from torch_dts.convert._stored import file_place, nested_files
+from torch_dts.convert._stored import nested_files
 
 PARTIAL_SUFFIX = ".partial"
 
@@ -29,6 +29,13 @@ def resolve_target(path: object, source: object, overwrite: bool) -> str:
         FileExistsError: The target exists and overwrite is False.
         IsADirectoryError, FileNotFoundError, NotADirectoryError: No place for a file.
     """
+    target = find_target(path, source)
+    check_target(target, source, overwrite)
+    return target
+
+
+def find_target(path: object, source: object) -> str:
+    """The first half of `resolve_target`: the path, which is not looked at yet."""
     root = source.beside if isinstance(source, GivenPath) else folder_root(source)
     if is_path(source) and root is not None:
         if not root or "\0" in root:
@@ -40,9 +47,13 @@ def resolve_target(path: object, source: object, overwrite: bool) -> str:
         target = os.path.expanduser(os.fsdecode(path))  # type: ignore[arg-type]
     else:
         raise TypeError(f"path must be a str, an os.PathLike or None, not {path!r}")
+    return target
+
+
+def check_target(target: str, source: object, overwrite: bool) -> None:
+    """The second half of `resolve_target`: whether the file may be written."""
     _check_place(target, overwrite)
     _refuse_stored(target, source)
-    return target
 
 
 def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
@@ -70,9 +81,10 @@ def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
 def _refuse_stored(target: str, source: object) -> None:
     """Raises ValueError when writing `target` would replace a .dts file or an archive that is read."""
     read = list(source.reads) if isinstance(source, GivenPath) else []
+    volumes = [volume for file in nested_files(source) for volume in file.volumes]
     for place, shown in [
         *((path, path) for path in read),
-        *((file_place(file), file.path) for file in nested_files(source)),
+        *((volume.absolute_path, volume.path) for volume in volumes),
     ]:
         for name in (target, target + PARTIAL_SUFFIX):
             with contextlib.suppress(OSError):

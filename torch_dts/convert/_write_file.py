@@ -6,6 +6,8 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 
+from torch import Tensor
+
 from torch_dts import _native
 from torch_dts.convert import _metadata
 from torch_dts.convert._folder import is_val_name
@@ -66,45 +68,110 @@ def write_file(
         OSError: A source can't be read, or the disk is full.
         CorruptFileError: A source file changed since it was listed.
     """
-    writer = _native.writer_open(
-        target,
-        overwrite=overwrite,
-        level=facts.level,
-        is_training=not facts.is_val,
-        num_classes=len(kept.samples.classes),
-        num_blocks=plan.num_blocks,
-        block_size=plan.block_size,
-        block_header_size=plan.block_header_size,
-        has_raw=facts.has_raw,
-        resume=journal is not None,
-    )
-    # Not only Exception: Ctrl-C must leave nothing behind either, unless it is to be resumed.
-    try:
-        stats = PixelStats() if facts.has_stats else None
-        totals = write_blocks(
-            writer, plan, kept, num_workers, progress, level=facts.level, journal=journal, stats=stats
-        )
-        if stats is not None:
-            _native.writer_set_normalization(writer, *stats.finish())
-        _add_sections(writer, kept, plan, facts)
-        area = min(max(facts.max_area, totals.max_area), (1 << 32) - 1)
-        _native.writer_finish(writer, area, facts.source_bytes)
-    except BaseException:
-        # Unknown by now when Ctrl-C came just after the file was finished: then it stays, whole.
-        with contextlib.suppress(ValueError):
-            _native.writer_abort(writer)
-        raise
+    with FileWriter(target, kept, plan, facts, overwrite=overwrite, journal=journal) as file:
+        totals = file.write(num_workers, progress)
+        file.seal()
+        file.publish()
     return totals
 
 
-def _add_sections(writer: int, kept: Kept, plan: BlockPlan, facts: FileFacts) -> None:
+class FileWriter:
+    """A file on its way: written, sealed, published. Left before the last, as a context, it leaves
+    nothing, unless it is to be resumed.
+
+    Args:
+        ranks: int64 ``[n]``: of a volume, the rank in the whole set of each sample of `kept`.
+        volume: Its number and how many there are.
+        journal: As for `write_file`.
+
+    Raises:
+        OSError: There is no place for the file.
+    """
+
+    def __init__(
+        self,
+        target: str,
+        kept: Kept,
+        plan: BlockPlan,
+        facts: FileFacts,
+        *,
+        overwrite: bool,
+        volume: tuple[int, int] = (0, 1),
+        ranks: Tensor | None = None,
+        journal: Journal | None = None,
+    ) -> None:
+        self._kept = kept
+        self._plan = plan
+        self._facts = facts
+        self._ranks = ranks
+        self._journal = journal
+        self._max_area = facts.max_area
+        self._writer = _native.writer_open(
+            target,
+            overwrite=overwrite,
+            level=facts.level,
+            is_training=not facts.is_val,
+            num_classes=len(kept.samples.classes),
+            num_blocks=plan.num_blocks,
+            block_size=plan.block_size,
+            block_header_size=plan.block_header_size,
+            has_raw=facts.has_raw,
+            resume=journal is not None,
+            num_volumes=volume[1],
+            volume_id=volume[0],
+        )
+
+    def write(self, num_workers: int, progress: bool | None) -> Totals:
+        """Writes blocks and sections. Raises as `write_file`."""
+        facts = self._facts
+        stats = PixelStats() if facts.has_stats else None
+        totals = write_blocks(
+            self._writer,
+            self._plan,
+            self._kept,
+            num_workers,
+            progress,
+            level=facts.level,
+            journal=self._journal,
+            stats=stats,
+        )
+        if stats is not None:
+            _native.writer_set_normalization(self._writer, *stats.finish())
+        _add_sections(self._writer, self._kept, self._plan, facts, self._ranks)
+        self._max_area = min(max(facts.max_area, totals.max_area), (1 << 32) - 1)
+        return totals
+
+    def seal(self, total_blocks: int = 0) -> None:
+        """Writes the header and flushes all to the disk.
+
+        Args:
+            total_blocks: Blocks of the whole set; 0: not known.
+        """
+        _native.writer_seal(self._writer, self._max_area, self._facts.source_bytes, total_blocks)
+
+    def publish(self) -> None:
+        """The file gets its name."""
+        _native.writer_publish(self._writer)
+
+    def __enter__(self) -> FileWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # Unknown by now where it was published; then the file stays, whole.
+        with contextlib.suppress(ValueError):
+            _native.writer_abort(self._writer)
+
+
+def _add_sections(
+    writer: int, kept: Kept, plan: BlockPlan, facts: FileFacts, ranks: Tensor | None = None
+) -> None:
     samples = kept.samples
     labels, raw_bytes = _metadata.encode_labels(kept.labels)
     names = samples.names
     if len(kept) != len(samples):
         names = [names[i] for i in kept.numbers.tolist()]
     classes, paths = _metadata.encode_classes(samples.classes), _metadata.encode_paths(names)
-    order = _metadata.encode_order(plan.order)
+    order = _metadata.encode_order(plan.order if ranks is None else ranks[plan.order])
     room = _HEADER_ROOM - 12 * plan.num_blocks - 4 * len(kept)  # less the writer's own sections
 
     def fits(*payloads: bytes) -> bool:

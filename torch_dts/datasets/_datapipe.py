@@ -16,6 +16,8 @@ from torch_dts.datasets._epochs import EpochClock
 from torch_dts.datasets._stream import ShuffleWindow, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
 from torch_dts.file._arguments import Verify, check_bool, check_callable
+from torch_dts.file._find_files import ExactFiles
+from torch_dts.file._given_path import expand_home
 
 
 @functional_datapipe("read_dts")
@@ -27,7 +29,8 @@ class DTSReader(IterDataPipe[tuple[Any, Any]]):
     twice" error. Files are shuffled one by one; each iteration is a new epoch.
 
     Args:
-        source_datapipe: Paths of ``.dts`` files.
+        source_datapipe: Paths of ``.dts`` files. Each file is read by itself, volumes of a set
+            too; a folder or a glob is read as the set it names.
         shuffle: Shuffle each file, as DTSIterableDataset does. The DataLoader's
             ``shuffle=`` overrides it.
         seed: None: the DataLoader's shared seed, else one draw of torch's default generator.
@@ -106,7 +109,9 @@ class DTSReader(IterDataPipe[tuple[Any, Any]]):
         num_instances, instance = self._instance()
         num_before = 0
         for path in self.source_datapipe:
-            with DTSFile(path, verify=self.verify) as file:
+            # A pipe that lists the volumes of a set lists the first one too: each is read by itself.
+            exact = ExactFiles((os.fsdecode(path),)) if os.path.isfile(expand_home(path)) else path
+            with DTSFile(exact, verify=self.verify) as file:
                 share = Share(instance, num_instances, first_position=num_before)
                 yield from stream_items(file, order, share, self.transform, self.target_transform)
                 num_before += len(file)

@@ -45,7 +45,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
     It has no blocks, so it is shuffled uniformly, whatever the window.
 
     Args:
-        path: The file: str, PathLike or the report that `torch_dts.convert` returned.
+        path: The file: str, PathLike or the report that `torch_dts.convert` returned. A set of
+            volumes: its first file, its folder or a glob.
         transform: Takes the PIL image in mode RGB, returns the sample.
         target_transform: Takes the class index, returns the target.
         shuffle: False: stored order, the same in each epoch.

@@ -46,7 +46,8 @@ class DTSDataset(VisionDataset):  # type: ignore[misc]  # torchvision has no typ
     sample it was.
 
     Args:
-        path: The file: str, PathLike or the report that `torch_dts.convert` returned.
+        path: The file: str, PathLike or the report that `torch_dts.convert` returned. A set of
+            volumes: its first file, its folder or a glob.
         transform: Takes the sample, returns a transformed one.
         target_transform: Takes the class index, returns the target.
         loader: Takes the encoded bytes of a sample as a memoryview (uint8, writable; it

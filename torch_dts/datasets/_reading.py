@@ -102,12 +102,21 @@ def load_ahead(tasks: Iterable[Task], load: Callable[[Task], Result]) -> Generat
         for task in tasks:
             if pending is not None:
                 loaded = pending.result()
-                pending = pool.submit(load, task)
+                pending = _submit(pool, load, task)
                 yield loaded
                 del loaded
             else:
-                pending = pool.submit(load, task)
+                pending = _submit(pool, load, task)
         if pending is not None:
             yield pending.result()
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _submit(pool: ThreadPoolExecutor, load: Callable[[Task], Result], task: Task) -> Future[Result]:
+    try:
+        return pool.submit(load, task)
+    except RuntimeError:  # the main thread has ended, and Python starts no more: this one goes on alone
+        done: Future[Result] = Future()
+        done.set_result(load(task))
+        return done

@@ -9,7 +9,8 @@ from torch_dts.file._arguments import Verify
 from torch_dts.file._extract import ExtractReport, extract
 from torch_dts.file._file import DTSFile
 from torch_dts.file._header import BlockTable, Header, Section
-from torch_dts.file._verify import Problem, VerifyReport, verify
+from torch_dts.file._verify import Problem, VerifyReport
+from torch_dts.file._verify_set import verify
 
 __all__ = [
     "BlockTable",

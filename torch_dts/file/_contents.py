@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from torch import Tensor
 
@@ -14,6 +14,9 @@ from torch_dts._errors import CorruptFileError
 from torch_dts.file._header import Header
 from torch_dts.file._names import StoredPaths, decode_classes
 
+if TYPE_CHECKING:
+    from torch_dts.file._volumes import Volume
+
 
 def byte_view(tensor: Tensor) -> memoryview:
     """The memory of a uint8 tensor, which lives as long as the view."""
@@ -21,13 +24,13 @@ def byte_view(tensor: Tensor) -> memoryview:
     return memoryview(cast(Any, tensor.numpy()))
 
 
-def load_info(handle: int, path: str) -> dict[str, Any]:
-    """The JSON object of INFO; {} where there is none.
+def load_info(handle: int, path: str, volume: int = 0) -> dict[str, Any]:
+    """The JSON object of a volume's INFO; {} where there is none.
 
     Raises:
         CorruptFileError: It is no JSON object.
     """
-    raw = _native.file_section(handle, "INFO")
+    raw = _native.file_section(handle, "INFO", volume)
     if raw is None:
         return {}
     try:
@@ -48,7 +51,7 @@ def load_classes(handle: int, header: Header, path: str) -> list[str]:
     return decode_classes(byte_view(raw), header.num_classes, path)
 
 
-def load_paths(handle: int, header: Header, path: str) -> Sequence[str] | None:
-    """The paths of PATH; None where there is none."""
-    raw = _native.file_section(handle, "PATH")
-    return None if raw is None else StoredPaths(byte_view(raw), header.num_samples, path)
+def load_paths(handle: int, volume: Volume) -> Sequence[str] | None:
+    """The paths of a volume's PATH; None where there is none."""
+    raw = _native.file_section(handle, "PATH", volume.number)
+    return None if raw is None else StoredPaths(byte_view(raw), volume.header.num_samples, volume.path)

@@ -21,6 +21,10 @@ def describe_file(file: DTSFile) -> str:
         parts += [f"level {header.compress_level}", num_of(header.num_blocks, "block")]
     else:
         parts.append(f"pixels {header.image_height} x {header.image_width} x {header.num_channels}")
+    if len(file.volumes) > 1:
+        parts.append(f"{len(file.volumes)} volumes")
+    elif file.is_lone_volume:
+        parts.append(f"volume {header.volume_id} of {header.num_volumes}")
     if file.closed:
         parts.append("closed")
     return f"DTSFile({display(file.path)}: {', '.join(parts)})"

@@ -76,7 +76,8 @@ def extract(
     still be read one by one, unchecked: ``torch_dts.open(path).read(index)``.
 
     Args:
-        path: The ``.dts`` file. It is only read. ``~`` is the home directory, here and there.
+        path: The ``.dts`` file, or a set as `DTSFile` takes it. It is only read. ``~`` is the home
+            directory, here and there.
         directory: Made when missing. Other files in it are left alone.
         overwrite: Replace files that exist.
         indices: Source indices of the samples wanted; None: all.
@@ -142,7 +143,7 @@ def _check_target(file: DTSFile, directory: str, paths: list[str], overwrite: bo
     """Finds what is in the way before anything is written."""
     if not os.path.isdir(directory):
         return
-    own = os.stat(file.absolute_path)
+    own = [os.stat(volume.absolute_path) for volume in file.volumes]
     for path in paths:
         target = os.path.join(directory, path)
         try:
@@ -153,7 +154,7 @@ def _check_target(file: DTSFile, directory: str, paths: list[str], overwrite: bo
             raise FileExistsError(
                 errno.EEXIST, "exists already; use overwrite to replace it", display(target)
             )
-        if os.path.samestat(state, own):
+        if any(os.path.samestat(state, each) for each in own):
             raise ValueError(f"extracting would overwrite {display(file.path)} itself")
 
 

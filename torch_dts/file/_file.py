@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A ``.dts`` file open for reading."""
+"""A ``.dts`` file, or the volumes of a set, open for reading."""
 
 from __future__ import annotations
 
-import hashlib
 import os
 import threading
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
@@ -18,18 +16,20 @@ from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
 from torch_dts._progress import told_when_slow
 from torch_dts.file._arguments import Verify, check_bool, check_verify
-from torch_dts.file._contents import byte_view, load_classes, load_info, load_paths
+from torch_dts.file._contents import byte_view, load_classes, load_paths
 from torch_dts.file._describe import describe_file, describe_sample
-from torch_dts.file._given_path import GivenPath
-from torch_dts.file._header import BlockTable, Header, Section
+from torch_dts.file._find_files import ExactFiles
+from torch_dts.file._header import BlockTable
 from torch_dts.file._ids import block_ids_tensor, output_arena, sample_ids_tensor
 from torch_dts.file._names import NumberedPaths, check_position
-from torch_dts.file._whole_file import check_whole_file, file_identity, require_blocks, require_kind
+from torch_dts.file._open_file import OpenFile
+from torch_dts.file._volumes import VolumePaths, fingerprint_of, info_of
+from torch_dts.file._whole_file import check_whole_file, files_identity, require_blocks, require_kind
 
 Value = TypeVar("Value")
 
 
-class DTSFile:
+class DTSFile(OpenFile):
     """A ``.dts`` file: its header, names and labels, and the bytes of its samples.
 
     Opening reads the header and the table of sections; all else is read when it is
@@ -39,38 +39,37 @@ class DTSFile:
     there both are the same, class names are ``"0"``, ``"1"``, ... and paths made up.
     The samples of a pixel file (MNIST, CIFAR) are raw pixels; `pixels` has all at once.
 
+    A set that was cut into volumes opens as one file, by its first volume, its folder or a
+    glob: blocks and stored samples are numbered volume after volume, and `volumes` has the
+    files. Any other volume opens by itself.
+
     Objects may be shared by threads, survive a fork, and pickle by path: the other
     process opens the file anew and refuses one with another fingerprint.
 
     Args:
-        path: The file; ``~`` is the home directory.
+        path: The file, or a set of volumes: its first volume's file, a glob of all of them, or
+            the folder they are in when no other data set is. ``~`` is the home directory.
         verify: ``"blocks"`` checks the CRC-32 of each block that is read whole, and that of
             `pixels` (`read` and `read_many` check bounds only), ``"file"`` checks the whole
             file once, before the first read, ``False`` checks bounds only.
-        ignore_sections: Read header and blocks only, as for a file whose sections are damaged.
+        ignore_sections: Read nothing but header and blocks, as for a file whose
+            sections are damaged. A first volume without its others then opens by itself.
 
     Raises:
-        OSError: The file can't be opened or is no regular file.
-        CorruptFileError: It is no ``.dts`` file, or its header or section table is damaged.
-        ValueError: `verify` is none of the above.
+        OSError: The file can't be opened or is no regular file; FileNotFoundError: a volume
+            is missing, or the folder or glob has no file.
+        CorruptFileError: It is no ``.dts`` file, or its header or section table is damaged;
+            or the volumes are not of one set.
+        ValueError: `verify` is none of the above, or the folder or glob has several data sets.
         TypeError: `ignore_sections` is no bool.
     """
 
     def __init__(
         self, path: str | os.PathLike[str], *, verify: Verify = "blocks", ignore_sections: bool = False
     ) -> None:
-        # A later change of directory must not send a read, or a pickled copy, to another file.
-        self._name = GivenPath(path)
-        self._path = self._name.given
         self._verify = check_verify(verify)
         self._ignore_sections = check_bool("ignore_sections", ignore_sections)
-        with self._name:
-            self._handle = _native.file_open(self._name.absolute, self._ignore_sections)
-        self._finalizer = weakref.finalize(self, _native.file_close, self._handle)
-        described = _native.file_describe(self._handle)
-        self._header = Header.from_fields(described["header"])
-        self._sections = tuple(Section(**entry) for entry in described["sections"])
-        self._file_bytes = int(described["file_bytes"])
+        super().__init__(path, self._ignore_sections)
         # Filled by setdefault only, so that threads may race without a lock.
         self._cache: dict[str, Any] = {}
         self._verified: tuple[int, ...] | None = None
@@ -79,68 +78,14 @@ class DTSFile:
     # ---- what the file says about itself ----
 
     @property
-    def path(self) -> str:
-        """The path as it was given."""
-        return self._path
-
-    @property
-    def absolute_path(self) -> str:
-        """Where the file was when it was opened, whatever the current directory is now."""
-        return self._name.absolute
-
-    @property
-    def handle(self) -> int:
-        """The number of the open file for `torch_dts._native`; ValueError once closed."""
-        if self.closed:
-            raise ValueError(f"{display(self._path)} is closed")
-        return self._handle
-
-    def block_handle(self) -> int:
-        """`handle`, for a file of blocks.
-
-        Raises:
-            ValueError: It is a pixel file (CIFAR, MNIST), or closed.
-        """
-        require_kind(self._header, self._path, has_blocks=True)
-        return self.handle
-
-    @property
-    def header(self) -> Header:
-        """The fields of the header."""
-        return self._header
-
-    @property
-    def sections(self) -> tuple[Section, ...]:
-        """The named sections beside the blocks; none in old files."""
-        return self._sections
-
-    @property
-    def file_bytes(self) -> int:
-        """The size of the file in bytes."""
-        return self._file_bytes
-
-    @property
-    def num_blocks(self) -> int:
-        """How many blocks the file holds."""
-        return self._header.num_blocks
-
-    @property
-    def block_size(self) -> int:
-        """The size of a block in bytes."""
-        return self._header.block_size
-
-    def __len__(self) -> int:
-        return self._header.num_samples
-
-    @property
     def info(self) -> dict[str, Any]:
-        """How the file was made (section INFO); empty where that is not written down."""
-        return self._once("info", lambda: load_info(self.handle, self._path))
+        """How the file was made (section INFO, of a set joined); empty where that is not known."""
+        return self._once("info", lambda: info_of(self.handle, self._volumes))
 
     @property
     def classes(self) -> list[str]:
         """The class names; a label is a position in this list."""
-        return self._once("classes", lambda: load_classes(self.handle, self._header, self._path))
+        return self._once("classes", lambda: load_classes(self.handle, self._header, self._volumes[0].path))
 
     @property
     def class_to_idx(self) -> dict[str, int]:
@@ -149,10 +94,11 @@ class DTSFile:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 of the header and the section table, in hex: it tells two files apart."""
-        return self._once(
-            "fingerprint", lambda: hashlib.sha256(byte_view(_native.file_head(self.handle))).hexdigest()
-        )
+        """SHA-256 of the header and the section table, in hex: it tells two files apart.
+
+        Of a set: SHA-256 of its volumes' fingerprints in order.
+        """
+        return self._once("fingerprint", lambda: fingerprint_of(self.handle, self._volumes))
 
     # ---- samples and blocks as tables ----
 
@@ -175,7 +121,7 @@ class DTSFile:
     def source_index(self) -> Tensor:
         """int64 ``[len(self)]``: the source index of each sample by stored index.
 
-        In one volume of a set these are indices into the whole set.
+        In one volume opened by itself these are indices into the whole set.
         """
         return self._sample_table()[2]
 
@@ -196,7 +142,7 @@ class DTSFile:
 
     def positions_of(self, stored_ids: Tensor) -> Tensor:
         """int64, as `stored_ids`: the index that `read` takes for each sample, given by stored index."""
-        if self._header.num_volumes == 1:
+        if not self.is_lone_volume:
             return self.source_index[stored_ids]
         return self._once("positions", lambda: torch.argsort(self.stored_index))[stored_ids]
 
@@ -283,7 +229,7 @@ class DTSFile:
         if self._verify == "blocks":
             known = ids[self.block_table.crc32[ids] >= 0]
             with self._name:
-                require_blocks(handle, self._header, self._path, known)
+                require_blocks(handle, self._volumes, known)
 
     def index_samples(
         self, arena: Tensor, block_ids: Iterable[int] | Tensor
@@ -315,9 +261,9 @@ class DTSFile:
         # One lock per process: a fork may happen while another thread holds it.
         with self._verify_locks.setdefault(os.getpid(), threading.Lock()):
             if self._verified is None:
-                identity = file_identity(self.absolute_path)
+                identity = files_identity(self._volumes)
                 with self._name:
-                    check_whole_file(self.handle, self._header, self._path)
+                    check_whole_file(self.handle, self._volumes)
                 self._verified = identity
 
     def describe_sample(self, index: int) -> str:
@@ -326,24 +272,10 @@ class DTSFile:
 
     # ---- lifetime ----
 
-    @property
-    def closed(self) -> bool:
-        """True after `close`."""
-        return not self._finalizer.alive
-
-    def close(self) -> None:
-        """Closes the file; later reads raise ValueError. Closing twice is fine."""
-        self._finalizer()
-
-    def __enter__(self) -> DTSFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
     def __reduce__(self) -> tuple[Callable[..., DTSFile], tuple[Any, ...]]:
         state = (self._verify, self._ignore_sections, self.fingerprint, self._verified)
-        return _reopen, (self.absolute_path, *state)
+        files = tuple(volume.absolute_path for volume in self._volumes)
+        return _reopen, (self.absolute_path, *state, files)
 
     def __repr__(self) -> str:
         return describe_file(self)
@@ -352,7 +284,7 @@ class DTSFile:
 
     def _once(self, key: str, build: Callable[[], Value]) -> Value:
         if key not in self._cache:
-            with self._name, told_when_slow(f"reading the tables of {display(self._path)}"):
+            with self._name, told_when_slow(f"reading the tables of {display(self.path)}"):
                 self._cache.setdefault(key, build())
         return cast(Value, self._cache[key])
 
@@ -372,29 +304,38 @@ class DTSFile:
 
     def _invert_source_index(self) -> Tensor:
         source = self.source_index
-        if self._header.num_volumes > 1:
+        if self.is_lone_volume:
             return torch.argsort(source)
         return torch.empty_like(source).scatter_(0, source, torch.arange(len(self), device="cpu"))
 
     def _load_pixels(self) -> Tensor:
-        require_kind(self._header, self._path, has_blocks=False)
+        require_kind(self._header, self.path, has_blocks=False)
         return _native.read_pixels(self._handle_to_read(), self._verify == "blocks")[1]
 
     def _load_paths(self) -> Sequence[str]:
-        stored = load_paths(self.handle, self._header, self._path)
+        parts = [load_paths(self.handle, volume) for volume in self._volumes]
+        stored = [part for part in parts if part is not None]
+        if len(stored) == len(parts):
+            return stored[0] if len(stored) == 1 else VolumePaths(stored, self.source_index)
         ending = ".jpeg" if self._header.has_blocks else ".png"
-        return NumberedPaths(self.labels, self.classes, ending) if stored is None else stored
+        return NumberedPaths(self.labels, self.classes, ending)
 
 
 def _reopen(
-    path: str, verify: Verify, ignore_sections: bool, fingerprint: str, verified: tuple[int, ...] | None
+    path: str,
+    verify: Verify,
+    ignore_sections: bool,
+    fingerprint: str,
+    verified: tuple[int, ...] | None,
+    files: tuple[str, ...],
 ) -> DTSFile:
-    file = DTSFile(path, verify=verify, ignore_sections=ignore_sections)
+    # The very files: a folder may have got another data set meanwhile.
+    file = DTSFile(ExactFiles(files, path), verify=verify, ignore_sections=ignore_sections)
     if file.fingerprint != fingerprint:
         found = file.fingerprint
         file.close()
         problem = f"not the file that was pickled: its fingerprint is {found}, expected {fingerprint}"
         raise CorruptFileError(path, None, problem)
-    if verified is not None and verified == file_identity(path):
+    if verified is not None and verified == files_identity(file.volumes):
         file._verified = verified
     return file

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`verify`: reads a whole file and says what is wrong with it, and which samples that hurts."""
+"""Reads a whole file and says what is wrong with it, and which samples that hurts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from torch import Tensor
 
 from torch_dts import _native
 from torch_dts._errors import CorruptFileError
-from torch_dts._parallel import check_num_workers, map_in_order
+from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts._words import num_of
@@ -32,14 +32,16 @@ _OTHER_KINDS = (b"\x89PNG", b"GIF8", b"BM", b"RIFF", b"II*\0", b"MM\0*")
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a file.
+    """One thing that is wrong with a file or a set.
 
     Attributes:
         kind: ``"table"`` (the section table), ``"section"``, ``"padding"`` (a byte between
             the parts is not zero), ``"block"``, ``"unreadable"`` (the disk refused a block),
-            ``"label"`` (of a pixel file) or ``"file"`` (the CRC-32 of the whole file).
-        message: What was found and what was expected.
-        block: The block that is hurt, or None.
+            ``"label"`` (of a pixel file), ``"file"`` (the CRC-32 of the whole file, or of a set: a
+            volume that can't be opened) or ``"set"`` (volumes are missing or don't belong together).
+        message: What was found and what was expected. Of a set it begins with the volume's
+            file, and counts blocks within it.
+        block: The block that is hurt, or None. Of a set: its number in the set.
         samples: Source indices of all samples of that block (for kind ``"file"``: of those
             that look damaged).
         paths: Their relative paths.
@@ -63,7 +65,7 @@ class VerifyReport:
     """What `verify` found.
 
     Attributes:
-        path: The file.
+        path: The file or the set.
         num_blocks: Blocks read.
         num_samples: Samples in the file.
         problems: Everything that is wrong; empty when nothing is.
@@ -94,32 +96,14 @@ class VerifyReport:
         return "\n".join([f"{what}, {num_of(len(self.problems), 'problem')}", *map(str, self.problems)])
 
 
-def verify(
-    path: str | os.PathLike[str], *, num_workers: int | None = None, progress: bool | None = None
-) -> VerifyReport:
-    """Reads a file from end to end and checks all that can be checked.
-
-    That is: header, section table and sections, the tables against each other, the
-    zeros between all parts, each block's CRC-32 and index, and the CRC-32 of the whole
-    file; of a pixel file (CIFAR, MNIST) also the labels. It goes on after a fault, so that
-    the report lists all of them.
-
-    Args:
-        path: The file; ``~`` is the home directory. It is only read.
-        num_workers: Blocks checked at a time; None: by the CPUs, 8 at most.
-        progress: Show a bar on stderr; None: when that is a terminal.
-
-    Returns:
-        A report that is true when the file is all right.
+def verify_file(path: str | os.PathLike[str], workers: int, progress: bool | None) -> VerifyReport:
+    """`verify` of one file.
 
     Raises:
         OSError: The file can't be opened.
-        CorruptFileError: It is no ``.dts`` file or its header is damaged, so that
-            nothing in it can be found.
-        ValueError: `num_workers` is below 0.
+        CorruptFileError: Its header is damaged.
     """
     start = time.perf_counter()
-    workers = check_num_workers(num_workers)
     found = _Findings()
     with _open_somehow(path, found) as file:
         if found.problems:
@@ -210,7 +194,7 @@ def _check_pixel_file(file: DTSFile, found: _Findings, progress: bool | None) ->
         found.attempt(file, "section", check)
     found.attempt(file, "label", lambda: file.labels)
     with Progress("verifying", file.file_bytes, progress, is_bytes=True) as bar:
-        found.attempt(file, "file", lambda: check_whole_file(file.handle, file.header, file.path))
+        found.attempt(file, "file", lambda: check_whole_file(file.handle, file.volumes))
         bar.add(file.file_bytes)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -14,6 +15,7 @@ from torch_dts._parallel import check_num_workers, map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts.file._header import Header
+from torch_dts.file._volumes import Volume, volume_of_block
 
 
 def check_block(handle: int, block_id: int) -> tuple[int, str]:
@@ -40,8 +42,12 @@ def require_kind(header: Header, path: str, *, has_blocks: bool) -> None:
     )
 
 
-def require_blocks(handle: int, header: Header, path: str, block_ids: Tensor) -> None:
+def require_blocks(handle: int, volumes: Sequence[Volume], block_ids: Tensor) -> None:
     """Reads blocks one by one and compares their CRC-32 and index.
+
+    Args:
+        volumes: The files of the handle.
+        block_ids: Numbers in the whole set.
 
     Raises:
         CorruptFileError: The first block that is wrong.
@@ -50,37 +56,42 @@ def require_blocks(handle: int, header: Header, path: str, block_ids: Tensor) ->
     for block_id in block_ids.tolist():
         _, problem = check_block(handle, block_id)
         if problem:
-            raise CorruptFileError(path, _block_offset(header, block_id), problem)
+            raise _block_error(volumes, block_id, problem)
 
 
-def check_whole_file(handle: int, header: Header, path: str, num_workers: int | None = None) -> None:
-    """Reads the whole file once and compares every CRC-32 that it holds.
+def check_whole_file(handle: int, volumes: Sequence[Volume], num_workers: int | None = None) -> None:
+    """Reads all files once and compares every CRC-32 that they hold.
 
     Raises:
-        CorruptFileError: The first block that is wrong, else the file's CRC-32.
+        CorruptFileError: The first block that is wrong, else a file's CRC-32.
         OSError: The disk can't be read.
     """
     crcs: list[int] = []
-    num_blocks = header.num_blocks if header.has_blocks else 0
+    num_blocks = sum(volume.header.num_blocks for volume in volumes if volume.header.has_blocks)
     workers = check_num_workers(num_workers)
-    text = f"checking {display(os.path.basename(path))}"
+    text = f"checking {display(os.path.basename(volumes[0].path))}"
+    block_size = volumes[0].header.block_size
     shown = None if num_blocks else False  # the bytes of a pixel file are read by one call
-    with Progress(text, num_blocks * header.block_size, shown, is_bytes=True) as bar:
+    with Progress(text, num_blocks * block_size, shown, is_bytes=True) as bar:
         for block_id, (crc, problem) in map_in_order(
             lambda block_id: check_block(handle, block_id), range(num_blocks), workers
         ):
             if problem:
-                raise CorruptFileError(path, _block_offset(header, block_id), problem)
+                raise _block_error(volumes, block_id, problem)
             crcs.append(crc)
-            bar.add(header.block_size)
-    found = _native.file_crc(handle, torch.tensor(crcs, dtype=torch.int64, device="cpu"))
-    _native.file_check_unchanged(handle)
-    if found != header.crc_code:
-        raise CorruptFileError(path, None, crc_problem(found, header.crc_code))
+            bar.add(block_size)
+    all_crcs = torch.tensor(crcs, dtype=torch.int64, device="cpu")
+    for volume in volumes:
+        end = volume.first_block + volume.header.num_blocks
+        found = _native.file_crc(handle, all_crcs[volume.first_block : end], volume.number)
+        _native.file_check_unchanged(handle)
+        if found != volume.header.crc_code:
+            raise CorruptFileError(volume.path, None, crc_problem(found, volume.header.crc_code))
 
 
-def _block_offset(header: Header, block_id: int) -> int:
-    return header.header_bytes + block_id * header.block_size
+def _block_error(volumes: Sequence[Volume], block_id: int, problem: str) -> CorruptFileError:
+    volume = volume_of_block(volumes, block_id)
+    return CorruptFileError(volume.path, volume.block_offset(block_id), problem)
 
 
 def crc_problem(found: int, expected: int) -> str:
@@ -88,10 +99,10 @@ def crc_problem(found: int, expected: int) -> str:
     return f"the CRC-32 of the whole file is {found:#010x}, the header says {expected:#010x}"
 
 
-def file_identity(path: str) -> tuple[int, ...]:
-    """What tells two states of a file apart: device, inode, size and time; () where there is none."""
+def files_identity(volumes: Sequence[Volume]) -> tuple[int, ...]:
+    """What tells two states of files apart: device, inode, size and time; () where one is not there."""
     try:
-        state = os.stat(path)
+        states = [os.stat(volume.absolute_path) for volume in volumes]
     except OSError:
         return ()
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+    return tuple(n for s in states for n in (s.st_dev, s.st_ino, s.st_size, s.st_mtime_ns))

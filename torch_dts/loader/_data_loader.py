@@ -10,25 +10,27 @@ from typing import Any
 import torch
 from torch.utils.data import Sampler
 
-from torch_dts.datasets import DTSDataset, DTSIterableDataset
-from torch_dts.datasets._stream import ShuffleWindow
+from torch_dts._exit import the_exit
+from torch_dts.datasets import DTSIterableDataset
+from torch_dts.datasets._stream import ShuffleWindow, check_int
 from torch_dts.file._arguments import Verify, check_callable
 from torch_dts.loader._arguments import OnError, Options, check_options, refuse_for_iterable, refuse_ranks
-from torch_dts.loader._datasets import with_transform
+from torch_dts.loader._datasets import open_path, with_transform
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
 from torch_dts.loader._python_run import PythonRun
 from torch_dts.loader._sampler import stream_order
+from torch_dts.loader._source import default_workers_for
 from torch_dts.loader._stats import LoaderStats
-from torch_dts.loader._threads import default_num_workers
 
 
 class DataLoader(torch.utils.data.DataLoader[Any]):
     """torch's DataLoader with native threads in the place of worker processes.
 
-    Takes DTSDataset and DTSIterableDataset (or the path of a ``.dts`` file), torchvision's
-    ImageFolder, DatasetFolder, MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10 and CIFAR100, and
+    Takes DTSDataset and DTSIterableDataset (or the path of a ``.dts`` file or of a folder of
+    images), torchvision's ImageFolder, DatasetFolder, MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10
+    and CIFAR100, and
     Subset and ConcatDataset of them. Their transform is read and run natively, with the
     pixels that torchvision and Pillow give. Batches are what torch's DataLoader makes of the
     same dataset: ``[images, labels]``, float32 ``[B, C, H, W]`` (or what the transform gives)
@@ -44,7 +46,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     holds it any more.
 
     Args:
-        dataset: See above. A path needs `transform`.
+        dataset: See above. A path needs `transform`; a folder's is read as
+            ``ImageFolder(path, transform)``.
         batch_size, shuffle, sampler, batch_sampler, collate_fn, pin_memory, drop_last,
             generator, prefetch_factor, persistent_workers, pin_memory_device: As torch's.
             With ``shuffle=True`` the order is ours. A DistributedSampler with
@@ -53,8 +56,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             batches of the loader, not of each worker. `generator` gives the seed where
             `seed` is None.
         num_workers: Threads that decode; 0: the caller's. None: the CPUs this process may
-            use, by affinity and control groups, divided by torchrun's local ranks.
-        timeout: Seconds to wait for a batch, then RuntimeError; 0: for ever.
+            use, by affinity and control groups, divided by torchrun's local ranks; over an
+            iterable dataset that native threads don't read: 0, as torch's.
+        timeout: Seconds to wait for a batch, then RuntimeError; 0: for ever. Needs threads.
         worker_init_fn, multiprocessing_context: For worker processes, where there are any.
         in_order: False: as ``reproducible=False``.
         transform: Takes the place of the dataset's.
@@ -129,6 +133,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         pin_threads: bool = False,
         share_buffers_with: DataLoader | None = None,
     ) -> None:
+        seed = None if seed is None else check_int("seed", seed, "an int or None")
         options = Options(
             transform=transform,
             seed=seed,
@@ -150,7 +155,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if share_buffers_with is not None and not isinstance(share_buffers_with, DataLoader):
             raise TypeError(f"share_buffers_with is {share_buffers_with!r}, expected a torch_dts.DataLoader")
         if isinstance(dataset, (str, os.PathLike)):
-            dataset = DTSDataset(dataset, transform=transform, verify=verify)
+            dataset = open_path(dataset, transform, verify)
         elif transform is not None:
             with_transform(dataset, transform)  # says so where that is impossible
         if isinstance(dataset, DTSIterableDataset):
@@ -168,7 +173,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             shuffle_left,
             sampler,
             batch_sampler,
-            default_num_workers() if num_workers is None else num_workers,
+            default_workers_for(dataset, transform) if num_workers is None else num_workers,
             collate_fn,
             pin_memory,
             drop_last,
@@ -216,8 +221,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
                 different seeds; the memory shared with another loader is in use.
             OSError, CorruptFileError: A file can't be read, or is damaged (``verify="file"``).
         """
-        begun = self._run.begin(self)
-        return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
+        if not the_exit.enter():
+            raise SystemExit
+        try:
+            begun = self._run.begin(self)
+            return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
+        finally:
+            the_exit.leave()
+            the_exit.leave_thread()
 
     def __len__(self) -> int:
         """Batches of an epoch, the same number on each rank.

@@ -4,14 +4,17 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch.utils.data import ConcatDataset, Subset
+from torchvision.datasets import ImageFolder
 from torchvision.datasets.vision import StandardTransform
 
 from torch_dts.datasets import DTSDataset, DTSIterableDataset
 from torch_dts.file import DTSFile
+from torch_dts.file._arguments import Verify
 from torch_dts.file._whole_file import check_whole_file
 
 
@@ -49,7 +52,19 @@ def check_files(dataset: Any) -> None:
         CorruptFileError: A block or a file does not match its CRC-32.
     """
     for file in files_of(dataset):
-        check_whole_file(file.handle, file.header, file.path)
+        check_whole_file(file.handle, file.volumes)
+
+
+def open_path(path: str | os.PathLike[str], transform: Any, verify: Verify) -> Any:
+    """The dataset at a path: an ImageFolder where it is a folder without .dts files, else a DTSDataset.
+
+    Raises:
+        OSError, CorruptFileError: It can't be opened.
+        FileNotFoundError: A folder without classes, or a class without images (torchvision's own error).
+    """
+    if os.path.isdir(path) and not any(name.endswith(".dts") for name in os.listdir(path)):
+        return ImageFolder(path, transform)
+    return DTSDataset(path, transform=transform, verify=verify)
 
 
 def with_leaves(dataset: Any, change: Callable[[Any], None]) -> Any:

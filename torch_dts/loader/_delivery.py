@@ -48,7 +48,10 @@ class Delivery:
                 columns.append(indices.tolist())
             return self.collate_fn(list(zip(*columns, strict=True)))
         # A copy of the labels, so that keeping them does not keep the images' memory.
-        targets = labels.clone() if self.target_transform is None else default_collate(self._targets(labels))
+        targets: Any = labels.clone()
+        if self.target_transform is not None:
+            targets = tuple(self._targets(labels))  # as torch passes them on: of text that is what comes out
+            targets = default_collate(targets)
         return [images, targets] if indices is None else [images, targets, indices]
 
     def _one(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:

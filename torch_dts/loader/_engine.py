@@ -8,15 +8,14 @@ another. An engine belongs to the process that made it: a forked child makes its
 
 from __future__ import annotations
 
-import atexit
 import os
-import threading
 import weakref
 from typing import NamedTuple
 
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._exit import the_exit
 from torch_dts.loader._pieces import Piece
 from torch_dts.loader._recognise import Recognised
 from torch_dts.loader._stats import LoaderStats, from_native
@@ -24,35 +23,15 @@ from torch_dts.loader._stats import LoaderStats, from_native
 TIMEOUT, BATCH, END = 0, 1, 2  # csrc/core/pipeline/loader.h, NextState
 
 
-class _Exit:
-    """Ends all engines before the interpreter takes its modules apart."""
-
-    def __init__(self) -> None:
-        self._engines: weakref.WeakSet[Engine] = weakref.WeakSet()
-        self._is_watching = False
-        self._has_begun = False
-
-    def watch(self, engine: Engine) -> None:
-        """Ends the engine's threads when the interpreter exits."""
-        self._engines.add(engine)
-        if not self._is_watching:
-            # Behind the first finalizer, so that it runs before those of all engines.
-            self._is_watching = True
-            atexit.register(self._close_all)
-
-    def leave_thread(self) -> None:
-        """Ends a daemon thread that goes on iterating while the interpreter exits, without a word."""
-        if self._has_begun and threading.current_thread() is not threading.main_thread():
-            raise SystemExit
-
-    def _close_all(self) -> None:
-        self._has_begun = True
-        for engine in list(self._engines):
-            engine.close()
+_engines: weakref.WeakSet[Engine] = weakref.WeakSet()
 
 
-_exit = _Exit()
-leave_thread_at_exit = _exit.leave_thread
+def _close_all() -> None:
+    for engine in list(_engines):
+        engine.close()
+
+
+the_exit.watch(_close_all)
 
 
 class EngineOptions(NamedTuple):
@@ -98,7 +77,6 @@ class Engine:
     def __init__(
         self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
     ) -> None:
-        _exit.leave_thread()
         self.recognised = recognised
         self.options = options
         self.buffers = buffers
@@ -115,7 +93,7 @@ class Engine:
             buffers=-1 if buffers is None else buffers.handle(),
         )
         self._finalizer = weakref.finalize(self, _close_loader, self._handle, self.pid)
-        _exit.watch(self)
+        _engines.add(self)
 
     @property
     def is_usable(self) -> bool:

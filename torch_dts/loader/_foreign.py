@@ -99,7 +99,10 @@ class ForeignWorkers:
         is_here = self._num_workers == 0
         done = Done(self._here.pop(key)) if is_here else self._running_pool().take(key)
         if done.error is not None:
-            raise done.error
+            try:
+                raise done.error
+            finally:  # its traceback leads here
+                del done
         try:
             for category, text, filename, line in done.warned:
                 warnings.warn_explicit(text, category, filename, line, registry=_REGISTRY)

@@ -47,6 +47,12 @@ class ForeignPool:
             self._pid = os.getpid()
         return self._workers
 
+    def discard(self, plan: str, keys: list[_Key]) -> None:
+        """Forgets samples that were handed to the workers for `plan`; others have none of them."""
+        if self._workers is not None and self._plan == plan and self._pid == os.getpid():
+            for key in keys:
+                self._workers.discard(key)
+
     def replace(self, image: Tensor, error: Exception) -> None:
         """Makes a bad sample zeros, and warns of the first one."""
         image.zero_()
@@ -123,7 +129,7 @@ class ForeignDesk:
                 is_readable = not is_missing and self._recognised.is_encoded(sample)
                 encoded = data[offset : offset + size] if is_readable else self._recognised.read_bytes(sample)
             except Exception as error:
-                self._waiting[batch, slot] = sample, error
+                self._waiting[batch, slot] = sample, _without_frames(error)
                 continue
             key = (self._number, batch, slot)
             self._workers().submit(key, bytes(encoded), index, occurrence, *self._choices)
@@ -135,28 +141,41 @@ class ForeignDesk:
         Raises:
             Exception: Pillow's own for a bad sample, with the sample in its text.
         """
-        first_error: Exception | None = None
+        # A list, and nothing in local names: an error that its own traceback leads to would keep
+        # the iterator and its threads until the garbage is collected.
+        errors: list[Exception] = []
         for slot in slots:
             sample, waiting = self._waiting.pop((batch, slot))
             try:
                 if isinstance(waiting, Exception):
-                    raise waiting
+                    found = [waiting]
+                    del waiting
+                    raise found.pop()
                 images[slot].copy_(self._workers().result(waiting))
             except Exception as error:
                 extend_message(error, self._recognised.describe(sample))
                 if self._on_error == "replace":
                     self._pool.replace(images[slot], error)
-                elif first_error is None:  # the others of the batch are taken too
-                    first_error = error
-        if first_error is not None:
-            raise first_error
+                else:  # the others of the batch are taken too
+                    errors.append(error)
+        if errors:
+            del errors[1:]
+            raise errors.pop()
 
     def clear(self) -> None:
         """Forgets the samples that nobody will ask for."""
         keys = [waiting for _, waiting in self._waiting.values() if not isinstance(waiting, Exception)]
         self._waiting.clear()
-        for key in keys:
-            self._workers().discard(key)
+        self._pool.discard(self._plan, keys)
 
     def _workers(self) -> ForeignWorkers:
         return self._pool.workers(self._plan, self._transform, self._num_workers)
+
+
+def _without_frames(error: Exception) -> Exception:
+    """The error, to be kept: the frames of its traceback would keep the iterator and its threads."""
+    link: BaseException | None = error
+    while link is not None and link.__traceback__ is not None:  # else it was here before
+        link.__traceback__ = None
+        link = link.__cause__ or link.__context__
+    return error

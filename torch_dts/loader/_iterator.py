@@ -11,8 +11,9 @@ from typing import Any, NoReturn
 import torch
 from torch import Tensor
 
+from torch_dts._exit import the_exit
 from torch_dts.loader._delivery import Delivery
-from torch_dts.loader._engine import BATCH, END, Engine, EnginePool, leave_thread_at_exit
+from torch_dts.loader._engine import BATCH, END, Engine, EnginePool
 from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._foreign_desk import ForeignDesk
 
@@ -66,7 +67,7 @@ class LoaderIterator:
         self._left_at: float | None = None
         self._sampler_error: Exception | None = None
         self._indices: list[Tensor] = []
-        self._give_back = weakref.finalize(self, pool.give_back, engine)
+        self._give_back = weakref.finalize(self, _give_back, pool, engine, foreign)
 
     def __iter__(self) -> LoaderIterator:
         return self
@@ -90,6 +91,15 @@ class LoaderIterator:
             CorruptFileError, OSError: Reading failed; the epoch is over.
             Exception: What is wrong with a sample, or what the caller's own functions raise.
         """
+        if not the_exit.enter():
+            raise SystemExit
+        try:
+            return self._next()
+        finally:
+            the_exit.leave()
+            the_exit.leave_thread()
+
+    def _next(self) -> Any:
         if not self._give_back.alive:
             raise StopIteration
         if self._pid != os.getpid():
@@ -97,7 +107,6 @@ class LoaderIterator:
                 "this iterator was made in another process, and its threads are there: call iter(loader) here"
             )
         if not self._engine.is_usable:
-            leave_thread_at_exit()
             raise RuntimeError("the loader was closed while it was iterated")
         if self._left_at is not None and self._engine.options.num_workers == 0:
             self._pool.add_consumer_time(time.monotonic() - self._left_at)
@@ -107,7 +116,6 @@ class LoaderIterator:
             # torch's words, and as there the next call waits again
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
         except BaseException:
-            leave_thread_at_exit()
             self.close()
             raise
         finally:
@@ -123,7 +131,6 @@ class LoaderIterator:
         """Ends the epoch. Closing twice is fine."""
         if self._pid == os.getpid():
             self._pieces = iter(())
-            self._foreign.clear()
             self._give_back()
 
     def _next_native(self) -> tuple[Tensor, Tensor, Tensor]:
@@ -143,7 +150,10 @@ class LoaderIterator:
                 raise _NoBatchYet
 
     def _end(self) -> NoReturn:
-        raise StopIteration if self._sampler_error is None else self._sampler_error
+        if self._sampler_error is None:
+            raise StopIteration
+        errors, self._sampler_error = [self._sampler_error], None
+        raise errors.pop()  # which its own traceback does not lead to
 
     def _feed(self) -> None:
         """Appends pieces until enough batches and units are ahead; few, so that memory stays flat."""
@@ -155,7 +165,9 @@ class LoaderIterator:
             try:
                 piece = next(self._pieces, None)
             except Exception as error:  # a sampler's: it comes in its place, behind the batches before it
-                self._sampler_error = error
+                # Without this frame, which keeps the iterator; the sampler's own stay.
+                frames = None if error.__traceback__ is None else error.__traceback__.tb_next
+                self._sampler_error = error.with_traceback(frames)
                 piece = None
             if piece is None:
                 self._is_complete = True
@@ -177,3 +189,9 @@ class LoaderIterator:
                 self._indices.pop(0)
             count -= taken[-1].numel()
         return torch.cat(taken)
+
+
+def _give_back(pool: EnginePool, engine: Engine, foreign: ForeignDesk) -> None:
+    """What an iterator leaves behind: its engine, and samples that nobody will ask for."""
+    foreign.clear()
+    pool.give_back(engine)

@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import operator
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_dts.file._arguments import check_callable
 from torch_dts.loader._datasets import check_files
 from torch_dts.loader._delivery import Delivery
-from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers, leave_thread_at_exit
+from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers
 from torch_dts.loader._epoch import Batching, batching_of, begin_epoch
 from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
 from torch_dts.loader._iterator import LoaderIterator
@@ -69,7 +71,6 @@ class NativeRun:
             epoch = begin_epoch(batching, loader._epochs, loader.seed, source, self._num_epochs == 0)
             engine.start(plan, epoch.seed, epoch.epoch)
         except BaseException:
-            leave_thread_at_exit()
             self._engines.give_back(engine)
             raise
         self._num_epochs += 1
@@ -107,13 +108,22 @@ class NativeRun:
 
 def _engine_options(loader: DataLoader, source: LoaderSource) -> EngineOptions:
     readers = loader.reader_threads
+    num_workers = operator.index(loader.num_workers)
+    # torch looks at these when an epoch begins, too; these are its words.
+    if num_workers == 0 and loader.timeout != 0:
+        raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
+    prefetch = 2 if loader.prefetch_factor is None else operator.index(loader.prefetch_factor)
+    if prefetch <= 0:
+        raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
+    if num_workers > 0:
+        check_callable("worker_init_fn", loader.worker_init_fn)
     return EngineOptions(
-        num_workers=loader.num_workers,
-        prefetch_batches=max(1, 2 if loader.prefetch_factor is None else loader.prefetch_factor),
+        num_workers=num_workers,
+        prefetch_batches=prefetch,
         # Indices are put beside the samples by their order.
-        reproducible=(loader.reproducible and loader.in_order) or loader.return_index,
+        reproducible=bool((loader.reproducible and loader.in_order) or loader.return_index),
         pin_threads=loader.pin_threads,
-        reader_threads=readers or default_reader_threads(source.has_blocks, loader.num_workers),
+        reader_threads=operator.index(readers or default_reader_threads(source.has_blocks, num_workers)),
         check_blocks=loader.verify is not False,
     )
 

@@ -6,11 +6,15 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from torch.utils.data import IterableDataset
+
 from torch_dts import _native
+from torch_dts.datasets import DTSIterableDataset
 from torch_dts.loader._memory import Mode, fits_in_memory
 from torch_dts.loader._pieces import SampleMap
 from torch_dts.loader._recognise import Readable, Recognised, inspect
-from torch_dts.loader._threads import num_local_ranks
+from torch_dts.loader._threads import default_num_workers, num_local_ranks
+from torch_dts.transforms._read import read
 
 DISK, SHARED = 0, 2  # where bytes are kept: `keep` of torch_dts._native.source_dts
 
@@ -70,6 +74,30 @@ class SourceCache:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         self._kept = None
+
+
+def default_workers_for(dataset: Any, transform: Any) -> int:
+    """The number of workers where none is given.
+
+    An iterable dataset that only Python reads has none, as with torch: each worker process
+    begins it anew unless it shares itself out, so that their number changes what comes.
+
+    Args:
+        dataset: Of a loader.
+        transform: The loader's; None: the dataset's.
+    """
+    if not isinstance(dataset, IterableDataset) or _is_native(dataset, transform):
+        return default_num_workers()
+    return 0
+
+
+def _is_native(dataset: Any, transform: Any) -> bool:
+    readable = inspect(dataset) if isinstance(dataset, DTSIterableDataset) else "of the user's own"
+    if isinstance(readable, str):
+        return False
+    leaf = readable.leaves[0]
+    chosen = leaf.transform if transform is None else transform
+    return read(chosen, source_channels=leaf.channels, source_size=leaf.size).plan is not None
 
 
 def _open(readable: Readable, num_bytes: int, mode: Mode) -> tuple[Recognised, bool]:

@@ -92,6 +92,10 @@ class OutputFile {
   // Cuts the file to `size`, flushes it to the disk and renames it to the target
   // (EEXIST when the target appeared meanwhile and `overwrite` is false). Once.
   void commit(std::uint64_t size);
+  // The two halves of commit, for several files that appear together: all that can fail for
+  // want of room comes before the first of them has its name.
+  void seal(std::uint64_t size);
+  void publish();
 
   const std::string& target() const { return target_; }
   const std::string& partial_path() const { return partial_; }

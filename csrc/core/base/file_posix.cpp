@@ -319,8 +319,16 @@ std::size_t OutputFile::read_some(std::uint64_t offset, ByteSpan out) const {
 void OutputFile::resize(std::uint64_t size) { cut(descriptor_, partial_, size); }
 
 void OutputFile::commit(std::uint64_t size) {
+  seal(size);
+  publish();
+}
+
+void OutputFile::seal(std::uint64_t size) {
   cut(descriptor_, partial_, size);
   sync_descriptor(descriptor_, partial_);
+}
+
+void OutputFile::publish() {
   if (!names_open_file(partial_, descriptor_)) {
     throw IoError(ENOENT, partial_, "renaming: the file was moved or removed while it was written");
   }

@@ -79,11 +79,12 @@ std::string DtsFile::describe(std::uint32_t block_id) const {
   return describe_block(block_id, first[block_id], first[block_id + 1]);
 }
 
-std::uint32_t DtsFile::read_block(std::uint32_t block_id, ByteSpan block,
-                                  const InputFile& handle) const {
+std::int64_t DtsFile::read_block(std::uint32_t block_id, ByteSpan block, const InputFile& handle,
+                                 const std::atomic<bool>* maybe_stop) const {
   std::uint32_t crc = 0;
   // Piece by piece, so that the CRC finds the bytes still in the cache.
   for (std::size_t done = 0; done < block.size();) {
+    if (maybe_stop != nullptr && maybe_stop->load()) return -1;
     const ByteSpan piece = block.subspan(done, std::min(kReadPieceBytes, block.size() - done));
     handle.read_exact(block_start(block_id) + done, piece);
     crc = crc32(crc, piece);
@@ -116,7 +117,7 @@ void DtsFile::check_index(std::uint32_t block_id, ConstByteSpan block) const {
   }
   const bool has_labels = sections_.find("LABL") != nullptr;
   const std::vector<std::int32_t>* maybe_labels = has_labels ? &labels() : nullptr;
-  const std::vector<std::uint32_t>* maybe_places = has_labels ? &label_places() : nullptr;
+  const std::vector<std::uint32_t>* maybe_places = has_labels ? &source_places() : nullptr;
   for (std::uint32_t i = 0; i < index.num_samples; ++i) {
     const SlotMeta slot = index.slot(i);
     const std::uint64_t stored = first + i;
@@ -137,8 +138,8 @@ void DtsFile::check_index(std::uint32_t block_id, ConstByteSpan block) const {
   }
 }
 
-void DtsFile::read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out, bool check,
-                          const InputFile& handle) const {
+bool DtsFile::read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out, bool check,
+                          const InputFile& handle, const std::atomic<bool>* maybe_stop) const {
   require_blocks();
   const std::size_t block_size = header_.block_size;
   if (out.size() / block_size != block_ids.size() || out.size() % block_size != 0) {
@@ -151,10 +152,12 @@ void DtsFile::read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out,
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
     const auto block_id = static_cast<std::uint32_t>(block_ids[i]);
     const ByteSpan block = out.subspan(i * block_size, block_size);
-    const std::uint32_t crc = read_block(block_id, block, handle);
-    if (check) check_crc(block_id, crc);
+    const std::int64_t crc = read_block(block_id, block, handle, maybe_stop);
+    if (crc < 0) return false;
+    if (check) check_crc(block_id, static_cast<std::uint32_t>(crc));
     check_index(block_id, block);
   }
+  return true;
 }
 
 std::vector<ArenaSample> DtsFile::index_samples(ConstByteSpan arena,
@@ -192,7 +195,7 @@ std::uint32_t DtsFile::check_block(std::uint32_t block_id, ByteSpan scratch,
   problem.clear();
   std::uint32_t crc = 0;
   try {
-    crc = read_block(block_id, block, handle);
+    crc = static_cast<std::uint32_t>(read_block(block_id, block, handle));
     check_crc(block_id, crc);
     check_index(block_id, block);
   } catch (const CorruptFile& error) {

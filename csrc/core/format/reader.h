@@ -11,6 +11,7 @@
 // InputFile with open_handle() and passes it in.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -78,6 +79,9 @@ class DtsFile {
   // [num_samples] source index by stored index: ORDR, checked to be a permutation (one
   // file) or distinct (a volume); the identity where absent.
   const std::vector<std::uint32_t>& source_order() const;
+  // [num_samples] place in labels() by stored index: the source index, in a volume its rank
+  // among the volume's own.
+  const std::vector<std::uint32_t>& source_places() const;
   // [num_samples] label by rising source index (LABL, else from the block headers or, in
   // pixel files, from the payload).
   const std::vector<std::int32_t>& labels() const;
@@ -85,8 +89,10 @@ class DtsFile {
   // Reads whole blocks one after the other into `out` (block_ids.size() * block_size
   // bytes). `check`: CRC-32 of each block where it is known. The index of each block
   // is checked against the tables always. CorruptFile names block, samples, offset.
-  void read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out, bool check,
-                   const InputFile& handle) const;
+  // False: `maybe_stop` was set; no piece (kReadPieceBytes) was begun after that, and `out`
+  // holds anything.
+  bool read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out, bool check,
+                   const InputFile& handle, const std::atomic<bool>* maybe_stop = nullptr) const;
 
   // SlotMeta of every sample of the blocks that lie in `arena` one after the other.
   std::vector<ArenaSample> index_samples(ConstByteSpan arena,
@@ -124,10 +130,9 @@ class DtsFile {
   SampleTable samples_from_blocks() const;
   std::vector<std::uint32_t> load_source_order() const;
   std::vector<std::int32_t> load_labels() const;
-  // [num_samples] place in labels() by stored index.
-  const std::vector<std::uint32_t>& label_places() const;
-  // Reads one block into `block` and returns its CRC-32.
-  std::uint32_t read_block(std::uint32_t block_id, ByteSpan block, const InputFile& handle) const;
+  // Reads one block into `block` and returns its CRC-32; -1 where it was stopped.
+  std::int64_t read_block(std::uint32_t block_id, ByteSpan block, const InputFile& handle,
+                          const std::atomic<bool>* maybe_stop = nullptr) const;
   void check_crc(std::uint32_t block_id, std::uint32_t crc) const;
   // The block's index against the tables.
   void check_index(std::uint32_t block_id, ConstByteSpan block) const;
@@ -140,7 +145,7 @@ class DtsFile {
   SectionTable sections_;
   mutable Lazy<SampleTable> samples_;
   mutable Lazy<std::vector<std::uint32_t>> source_order_;
-  mutable Lazy<std::vector<std::uint32_t>> label_places_;
+  mutable Lazy<std::vector<std::uint32_t>> source_places_;
   mutable Lazy<std::vector<std::int32_t>> labels_;
 };
 

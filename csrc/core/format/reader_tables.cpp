@@ -147,10 +147,10 @@ std::vector<std::uint32_t> DtsFile::load_source_order() const {
   return order;
 }
 
-const std::vector<std::uint32_t>& DtsFile::label_places() const {
+const std::vector<std::uint32_t>& DtsFile::source_places() const {
   if (header_.num_volumes == 1) return source_order();
   // A volume's source indices have gaps: the place is the rank among its own.
-  return label_places_.get([this] {
+  return source_places_.get([this] {
     const std::vector<std::uint32_t>& order = source_order();
     std::vector<std::uint32_t> by_source(order.size());
     std::iota(by_source.begin(), by_source.end(), 0);
@@ -183,7 +183,7 @@ std::vector<std::int32_t> DtsFile::load_labels() const {
     }
     return labels;
   }
-  const std::vector<std::uint32_t>& places = label_places();
+  const std::vector<std::uint32_t>& places = source_places();
   std::vector<std::int32_t> scanned;
   const std::vector<std::int32_t>* stored = &samples().stored_labels;
   if (stored->size() != labels.size()) {  // the other tables came from sections

@@ -264,6 +264,18 @@ std::uint32_t Writer::payload_crc(std::uint64_t file_bytes) const {
 }
 
 void Writer::finish(std::uint32_t max_pic_area, std::uint64_t source_bytes) {
+  seal(max_pic_area, source_bytes, header_.total_blocks);
+  publish();
+}
+
+void Writer::publish() {
+  const std::lock_guard lock(mutex_);
+  require(finished_, "the writer has not finished");
+  output_.publish();
+}
+
+void Writer::seal(std::uint32_t max_pic_area, std::uint64_t source_bytes,
+                  std::uint32_t total_blocks) {
   const std::lock_guard lock(mutex_);
   require_unfinished();
   for (std::size_t i = 0; i < blocks_.size(); ++i) {
@@ -272,6 +284,7 @@ void Writer::finish(std::uint32_t max_pic_area, std::uint64_t source_bytes) {
   }
   add_own_sections();
   finished_ = true;
+  header_.total_blocks = total_blocks;
   const std::uint64_t file_bytes = lay_out();
   fill_header(file_bytes, max_pic_area, source_bytes);
 
@@ -291,7 +304,7 @@ void Writer::finish(std::uint32_t max_pic_area, std::uint64_t source_bytes) {
   }
   output_.write_at(kSectionTableOffset, serialize_section_table(sections));
   output_.write_at(0, serialize_header(header_));
-  output_.commit(file_bytes);
+  output_.seal(file_bytes);
 }
 
 }  // namespace dts

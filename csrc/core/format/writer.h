@@ -64,6 +64,11 @@ class Writer {
   // Lays out the sections, fills in the header (counts, sizes, CRC) and commits.
   // InvalidArgument when a block is missing. `source_bytes` gives compression_ratio.
   void finish(std::uint32_t max_pic_area, std::uint64_t source_bytes);
+  // The two halves of finish, for the volumes of a set that appear together. `total_blocks` is
+  // that of the set; 0: it is not known, and the header has num_blocks there.
+  void seal(std::uint32_t max_pic_area, std::uint64_t source_bytes, std::uint32_t total_blocks);
+  // InvalidArgument before seal().
+  void publish();
 
  private:
   struct BlockRecord {

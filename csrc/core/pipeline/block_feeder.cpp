@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/block_feeder.h"
 
+#include <array>
+#include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -58,14 +60,19 @@ struct BlockFeeder::State {
   void join_threads(std::unique_lock<std::mutex>& lock);
   void end_stream(std::unique_lock<std::mutex>& lock);
 
+  std::condition_variable& arrival_of(std::int64_t number) {
+    return arrivals[static_cast<std::size_t>(number) % arrivals.size()];
+  }
+
   const std::shared_ptr<const SampleSource> source;
   const FeederOptions options;
   const ProcessMark home;
 
   mutable std::mutex mutex;
-  std::condition_variable work;     // readers: something to read, or the end
-  std::condition_variable arrival;  // waiters: a unit was read, or the stream ended
-  std::condition_variable calm;     // end_stream(): nobody is at work
+  std::condition_variable work;  // readers: something to read, or the end
+  // Waiters, by unit: it was read, or the stream ended. Few units are waited for at a time.
+  std::array<std::condition_variable, 8> arrivals;
+  std::condition_variable calm;  // end_stream(): nobody is at work
   FeederUnits units;
   bool is_running = false;
   bool is_closing = false;
@@ -77,6 +84,7 @@ struct BlockFeeder::State {
   std::atomic<bool> may_keep{false};
   std::atomic<bool> stop_reading{false};
   FeederStats stats;
+  std::int64_t num_wakeups = 0;
   std::vector<std::thread> threads;
 };
 
@@ -89,7 +97,7 @@ void BlockFeeder::State::run(int number) {
     ReadTask task;
     if (is_running && units.claim(number, task)) {
       run_task(task, reader, lock);
-    } else if (is_running && may_keep && units.has_begun()) {  // the first unit goes first
+    } else if (is_running && may_keep && units.lets_store_fill()) {
       reading(lock, reader, [&] { reader.keep_next(); });
     } else {
       work.wait(lock);
@@ -121,7 +129,7 @@ void BlockFeeder::State::run_task(const ReadTask& task, FeederReader& reader,
   units.set_phase(unit, unit.error                           ? UnitPhase::kFailed
                         : !unit.is_single() && options.store ? UnitPhase::kInStore
                                                              : UnitPhase::kReady);
-  arrival.notify_all();
+  arrival_of(unit.number).notify_all();
 }
 
 template <class Action>
@@ -175,7 +183,7 @@ void BlockFeeder::State::join_threads(std::unique_lock<std::mutex>& lock) {
 void BlockFeeder::State::end_stream(std::unique_lock<std::mutex>& lock) {
   is_running = false;
   stop_reading = true;
-  arrival.notify_all();
+  for (std::condition_variable& arrival : arrivals) arrival.notify_all();
   calm.wait(lock, [&] { return num_busy == 0; });
   stop_reading = false;
   units.reset();
@@ -223,7 +231,8 @@ void BlockFeeder::append(ReadUnit unit) {
     if (!state.is_running) {
       throw InvalidArgument("a unit was appended to a stream that is not running");
     }
-    state.units.append(std::move(unit));
+    state.arrival_of(state.units.next_number()).notify_all();
+    if (!state.units.append(std::move(unit)) && !state.may_keep) return;
   }
   state.work.notify_all();
 }
@@ -239,11 +248,12 @@ void BlockFeeder::stop() {
   state_->end_stream(lock);
 }
 
-std::span<const SampleView> BlockFeeder::wait(std::int64_t number) {
+std::span<const SampleView> BlockFeeder::wait(std::int64_t number, std::int64_t deadline_ns) {
   State& state = *state_;
   std::unique_lock lock(state.mutex);
   const std::uint64_t stream = state.stream;
-  for (;;) {
+  const std::chrono::steady_clock::time_point deadline{std::chrono::nanoseconds(deadline_ns)};
+  for (bool is_late = false;;) {
     if (!state.is_running || state.stream != stream) return {};
     FeederUnit* unit = state.units.find(number);
     if (unit != nullptr && unit->phase == UnitPhase::kReady) return unit->views;
@@ -258,24 +268,25 @@ std::span<const SampleView> BlockFeeder::wait(std::int64_t number) {
       unit->error = state.unlocked(
           lock, [&] { make_views(*state.source, state.options.store.get(), *unit); });
       state.units.set_phase(*unit, unit->error ? UnitPhase::kFailed : UnitPhase::kReady);
-      state.arrival.notify_all();
+      state.arrival_of(number).notify_all();
       continue;
     }
-    state.arrival.wait(lock);
+    if (unit != nullptr && state.units.want(*unit)) state.work.notify_all();
+    if (is_late) return {};
+    if (deadline_ns == kForEver) {
+      state.arrival_of(number).wait(lock);
+    } else {
+      is_late = state.arrival_of(number).wait_until(lock, deadline) == std::cv_status::timeout;
+    }
+    ++state.num_wakeups;
   }
-}
-
-bool BlockFeeder::is_ready(std::int64_t number) {
-  const std::lock_guard lock(state_->mutex);
-  if (!state_->is_running) return false;
-  const FeederUnit* unit = state_->units.find(number);
-  return unit != nullptr && unit->is_read();
 }
 
 void BlockFeeder::release(std::int64_t number, std::int64_t count) {
   {
     const std::lock_guard lock(state_->mutex);
-    if (!state_->is_running || !state_->units.release(number, count)) return;
+    if (!state_->is_running) return;
+    if (!state_->units.release(number, count) && !state_->may_keep) return;
   }
   state_->work.notify_all();
 }
@@ -283,6 +294,11 @@ void BlockFeeder::release(std::int64_t number, std::int64_t count) {
 FeederStats BlockFeeder::stats() const {
   const std::lock_guard lock(state_->mutex);
   return state_->stats;
+}
+
+std::int64_t BlockFeeder::num_wakeups() const {
+  const std::lock_guard lock(state_->mutex);
+  return state_->num_wakeups;
 }
 
 }  // namespace dts

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -64,16 +65,17 @@ class BlockFeeder {
   void stop();
 
   // Waits until unit `number` is in memory and returns its views, by position in the unit,
-  // which hold until its last release. Empty: the stream was stopped. Throws what reading
-  // the unit threw (to every waiter). InvalidArgument: it has been released.
-  std::span<const SampleView> wait(std::int64_t number);
-  // As wait, without waiting: false where the unit is not in memory yet. True where wait
-  // would throw.
-  bool is_ready(std::int64_t number);
+  // which hold until its last release. Empty: the stream was stopped, or `deadline_ns` of the
+  // steady clock is over (kForEver: none). Throws what reading the unit threw (to every
+  // waiter). InvalidArgument: it has been released.
+  static constexpr std::int64_t kForEver = std::numeric_limits<std::int64_t>::max();
+  std::span<const SampleView> wait(std::int64_t number, std::int64_t deadline_ns = kForEver);
   // `count` samples of the unit are done with; after as many as it has, its memory is free.
   void release(std::int64_t number, std::int64_t count = 1);
 
   FeederStats stats() const;
+  // How often threads woke in wait(): once for a unit, were it not for chance.
+  std::int64_t num_wakeups() const;
 
  private:
   struct State;

@@ -12,42 +12,57 @@ namespace dts {
 FeederUnits::FeederUnits(const Options& options)
     : options_(options), queues_(static_cast<std::size_t>(options.readers)) {}
 
-void FeederUnits::append(ReadUnit request) {
+bool FeederUnits::append(ReadUnit request) {
   if (request.samples.empty()) {
     throw InvalidArgument("a unit has no samples, expected at least one");
   }
   auto unit = std::make_unique<FeederUnit>();
   unit->request = std::move(request);
-  unit->number = first_number_ + static_cast<std::int64_t>(units_.size());
+  unit->number = next_number();
   unit->samples_left = static_cast<std::int64_t>(unit->request.samples.size());
+  unit->singles_before = num_single_units_;
   if (unit->is_single()) {
     unit->tasks_left = 1;
     unit->ordinal = num_single_units_++;
     single_samples_ += unit->samples_left;
-    unit->samples_through = single_samples_;
+    ++singles_unclaimed_;
     unadmitted_singles_.push_back(unit.get());
     single_is_free_.push_back(false);
   } else {
     unit->tasks_left = static_cast<std::int64_t>(unit->request.blocks.size());
     unit->ordinal = num_block_units_++;
     unadmitted_blocks_.push_back(unit.get());
-    // PARTIAL reads singly only until the first group is there.
-    spare_.clear();
+    trim_spare();
   }
+  unit->samples_through = single_samples_;
   units_.push_back(std::move(unit));
   ++num_waiting_;
-  admit();
+  return admit();
 }
 
-void FeederUnits::admit() {
+bool FeederUnits::holds_blocks_back() const {
+  if (begins_blocks_ || unadmitted_blocks_.empty()) return false;
+  const FeederUnit& first = *unadmitted_blocks_.front();
+  return first.ordinal == 0 && 2 * first_live_single_ < first.singles_before;
+}
+
+bool FeederUnits::want(const FeederUnit& unit) {
+  if (unit.is_single() || begins_blocks_) return false;
+  begins_blocks_ = true;
+  return admit();
+}
+
+bool FeederUnits::admit() {
+  bool has_more = false;
   const auto num_queues = static_cast<std::int64_t>(queues_.size());
   while (!unadmitted_singles_.empty()) {
     FeederUnit* unit = unadmitted_singles_.front();
     if (unit->ordinal >= first_live_single_ + options_.single_units_ahead) break;
     unadmitted_singles_.pop_front();
     queues_[static_cast<std::size_t>(unit->number % num_queues)].singles.push_back({unit, 0});
+    has_more = true;
   }
-  while (!unadmitted_blocks_.empty()) {
+  while (!unadmitted_blocks_.empty() && !holds_blocks_back()) {
     FeederUnit* unit = unadmitted_blocks_.front();
     std::int64_t& user = piece_user_[unit->ordinal % 2];
     if (!options_.has_store) {
@@ -58,7 +73,9 @@ void FeederUnits::admit() {
     for (std::int64_t place = 0; place < unit->tasks_left; ++place) {
       queues_[static_cast<std::size_t>(place % num_queues)].blocks.push_back({unit, place});
     }
+    has_more = true;
   }
+  return has_more;
 }
 
 bool FeederUnits::claim(int reader, ReadTask& task) {
@@ -76,6 +93,8 @@ bool FeederUnits::claim(int reader, ReadTask& task) {
       task.unit->memory = std::move(spare_.back());
       spare_.pop_back();
     }
+    --singles_unclaimed_;
+    trim_spare();
   }
   return true;
 }
@@ -120,8 +139,13 @@ bool FeederUnits::release(std::int64_t number, std::int64_t count) {
   unit->samples_left -= count;
   if (unit->samples_left > 0) return false;
   free(*unit);
-  admit();
-  return true;
+  return admit();
+}
+
+// Beside groups of blocks there are only a few single units.
+void FeederUnits::trim_spare() {
+  if (num_block_units_ == 0) return;
+  while (static_cast<std::int64_t>(spare_.size()) > singles_unclaimed_) spare_.pop_back();
 }
 
 void FeederUnits::free(FeederUnit& unit) {
@@ -131,7 +155,8 @@ void FeederUnits::free(FeederUnit& unit) {
       single_is_free_.pop_front();
       ++first_live_single_;
     }
-    if (num_block_units_ == 0) spare_.push_back(std::move(unit.memory));
+    spare_.push_back(std::move(unit.memory));
+    trim_spare();
   } else if (!options_.has_store) {
     piece_user_[unit.ordinal % 2] = -1;
   }
@@ -155,7 +180,9 @@ void FeederUnits::reset() {
   single_is_free_.clear();
   piece_user_[0] = piece_user_[1] = -1;
   first_number_ = num_block_units_ = num_single_units_ = 0;
-  single_samples_ = first_live_single_ = num_waiting_ = 0;
+  single_samples_ = singles_unclaimed_ = 0;
+  first_live_single_ = num_waiting_ = 0;
+  begins_blocks_ = false;
 }
 
 }  // namespace dts

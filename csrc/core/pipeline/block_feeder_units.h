@@ -7,7 +7,10 @@
 // Gates. PARTIAL: block unit k shares its piece of memory with k-2 and is admitted after
 // that is released. Single units: at most `single_units_ahead` behind the first one that is
 // not released. Both go by the oldest unit in the stream, so what is waited for is never
-// kept out by what comes later.
+// kept out by what comes later. The first unit of blocks comes when the first half of the
+// single units before it are released, so that a stream's first samples have the processors to
+// themselves: reading a group costs as much as decoding a batch. Who waits for blocks has them
+// read at once.
 #pragma once
 
 #include <cstdint>
@@ -32,9 +35,10 @@ struct FeederUnit {
   ReadUnit request;
   std::int64_t number = 0;           // in the stream
   std::int64_t ordinal = 0;          // among the units of its kind
+  std::int64_t singles_before = 0;   // single units ahead of it
   std::int64_t samples_left = 0;     // not released
   std::int64_t tasks_left = 0;       // not done
-  std::int64_t samples_through = 0;  // of single units up to this one
+  std::int64_t samples_through = 0;  // in single units up to this one
   std::int64_t keep_target = 0;      // blocks that are to be kept before it is read
   UnitPhase phase = UnitPhase::kWaiting;
   std::exception_ptr error;
@@ -63,7 +67,8 @@ class FeederUnits {
   };
   explicit FeederUnits(const Options& options);
 
-  void append(ReadUnit unit);
+  // True: more can be claimed now.
+  bool append(ReadUnit unit);
   // The reader's next task in stream order; false: none is admitted.
   bool claim(int reader, ReadTask& task);
   // The task was done; true: it was the last of its unit, which is to be given a phase.
@@ -72,10 +77,19 @@ class FeederUnits {
 
   // null: not appended yet. InvalidArgument: released already, or a negative number.
   FeederUnit* find(std::int64_t number);
-  // True: its memory became free. InvalidArgument: more than it has.
+  // Somebody waits for the unit. True: more can be claimed now.
+  bool want(const FeederUnit& unit);
+  // True: more can be claimed now. InvalidArgument: more samples than it has.
   bool release(std::int64_t number, std::int64_t count);
+  // Of the unit that is appended next.
+  std::int64_t next_number() const {
+    return first_number_ + static_cast<std::int64_t>(units_.size());
+  }
   std::int64_t num_waiting() const { return num_waiting_; }
-  bool has_begun() const { return num_block_units_ + num_single_units_ > 0; }
+  // Whether readers that can claim nothing may fill the store: the first samples come first.
+  bool lets_store_fill() const {
+    return num_block_units_ > 0 ? !holds_blocks_back() : first_live_single_ > 0;
+  }
   // Forgets the stream; memory of single units is kept for the next one.
   void reset();
 
@@ -85,8 +99,10 @@ class FeederUnits {
     std::deque<ReadTask> singles;
   };
 
-  void admit();
+  bool admit();  // true: there are further tasks
+  bool holds_blocks_back() const;
   void free(FeederUnit& unit);
+  void trim_spare();
   std::int64_t keep_target_of(const FeederUnit& unit) const;
 
   const Options options_;
@@ -98,7 +114,9 @@ class FeederUnits {
   std::int64_t piece_user_[2] = {-1, -1};  // number of the unit that has the piece
   std::int64_t num_block_units_ = 0;       // appended
   std::int64_t num_single_units_ = 0;
-  std::int64_t single_samples_ = 0;     // in them
+  std::int64_t single_samples_ = 0;  // in them
+  std::int64_t singles_unclaimed_ = 0;
+  bool begins_blocks_ = false;          // without waiting for the first samples
   std::int64_t first_live_single_ = 0;  // ordinal of the first one not released
   std::deque<bool> single_is_free_;     // from that one on
   std::int64_t num_waiting_ = 0;

@@ -4,20 +4,13 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
-#include <new>
 #include <vector>
 
 #include "base/error.h"
+#include "base/large_memory.h"
 
 namespace dts {
 namespace {
-
-constexpr std::align_val_t kAlignment{4096};
-
-struct Free {
-  void operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
-};
-using BlockMemory = std::unique_ptr<std::byte, Free>;
 
 class PrivateStore : public BlockStore {
  public:
@@ -43,10 +36,10 @@ class PrivateStore : public BlockStore {
       if (blocks_[at]) return {blocks_[at].get(), block_bytes_};
       is_loading_[at] = true;
     }
-    BlockMemory memory;
+    LargeMemory memory;
     try {
-      memory.reset(static_cast<std::byte*>(::operator new(block_bytes_, kAlignment)));
-      source.read_block(block, {memory.get(), block_bytes_}, check, reader);
+      memory = make_large(block_bytes_);
+      if (!source.read_block(block, {memory.get(), block_bytes_}, check, reader)) memory.reset();
     } catch (...) {
       finish(at, nullptr);
       throw;
@@ -82,7 +75,7 @@ class PrivateStore : public BlockStore {
     return static_cast<std::size_t>(block);
   }
 
-  ConstByteSpan finish(std::size_t at, BlockMemory memory) {
+  ConstByteSpan finish(std::size_t at, LargeMemory memory) {
     const std::byte* data = memory.get();
     {
       const std::lock_guard lock(mutex_);
@@ -101,7 +94,7 @@ class PrivateStore : public BlockStore {
   const std::size_t block_bytes_;
   std::mutex mutex_;
   std::condition_variable loaded_;
-  std::vector<BlockMemory> blocks_;
+  std::vector<LargeMemory> blocks_;
   std::vector<bool> is_loading_;
   std::int64_t cursor_ = 0;
   // For find(), which takes no lock.

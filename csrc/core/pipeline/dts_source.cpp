@@ -2,8 +2,6 @@
 #include "pipeline/dts_source.h"
 
 #include <algorithm>
-#include <numeric>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -18,25 +16,17 @@ namespace {
 // Read between two looks at the reader's stop flag.
 constexpr std::uint64_t kBytesAtOnce = kReadPieceBytes;
 
-// Its handle is opened by the first read from the disk.
+// Its handles are opened by the first read from the disk.
 class DtsReader : public ReaderState {
  public:
-  const InputFile& handle(const DtsFile& file) {
-    if (!maybe_handle_) maybe_handle_.emplace(file.open_handle());
-    return *maybe_handle_;
-  }
-
- private:
-  std::optional<InputFile> maybe_handle_;
+  VolumeHandles handles;
 };
 
-const InputFile& handle_of(ReaderState& reader, const DtsFile& file) {
-  return static_cast<DtsReader&>(reader).handle(file);
-}
+VolumeHandles& handles_of(ReaderState& reader) { return static_cast<DtsReader&>(reader).handles; }
 
-// The name of the memory that processes share: the file's fingerprint. Without the CRCs of
-// its blocks that does not tell two payloads apart, so then it is this very file's memory.
-std::string store_name(const DtsFile& file, const SampleTable& table) {
+// A file's fingerprint. Without the CRCs of its blocks that does not tell two payloads apart,
+// so then it is this very file's.
+std::string fingerprint_of(const DtsFile& file, const SampleTable& table) {
   std::vector<std::byte> facts(file.header_bytes().begin(), file.header_bytes().end());
   const std::vector<std::byte>& sections = file.sections().bytes;
   facts.insert(facts.end(), sections.begin(), sections.end());
@@ -52,41 +42,38 @@ std::string store_name(const DtsFile& file, const SampleTable& table) {
   return sha256_hex(facts);
 }
 
-// InvalidArgument: a pixel file, which has no blocks.
-const SampleTable& tables_of(const DtsFile& file) {
-  file.require_blocks();
-  return file.samples();
+// The name of the memory that processes share: the fingerprint of the file or the set.
+std::string store_name(const VolumeSet& set, const std::vector<const SampleTable*>& tables) {
+  if (set.num_volumes() == 1) return fingerprint_of(set.volume(0), *tables[0]);
+  std::string joined;
+  for (std::size_t v = 0; v < set.num_volumes(); ++v) {
+    joined += fingerprint_of(set.volume(v), *tables[v]);
+  }
+  return sha256_hex(std::as_bytes(std::span(joined)));
 }
 
-// Rank of each stored sample by its source index.
-std::vector<std::uint32_t> places_of(const std::vector<std::uint32_t>& source_order) {
-  std::vector<std::uint32_t> by_source(source_order.size());
-  std::iota(by_source.begin(), by_source.end(), 0);
-  std::sort(by_source.begin(), by_source.end(),
-            [&](std::uint32_t a, std::uint32_t b) { return source_order[a] < source_order[b]; });
-  std::vector<std::uint32_t> places(source_order.size());
-  for (std::uint32_t rank = 0; rank < by_source.size(); ++rank) places[by_source[rank]] = rank;
-  return places;
+// InvalidArgument: a pixel file, which has no blocks.
+const std::vector<const SampleTable*>& tables_of(const VolumeSet& set) {
+  set.require_blocks();
+  return set.tables();
 }
 
 }  // namespace
 
-DtsSource::DtsSource(std::shared_ptr<const DtsFile> file, Keep keep)
-    : file_(std::move(file)),
-      table_(tables_of(*file_)),
-      source_order_(file_->source_order()),
-      labels_(file_->labels()),
-      has_pixels_(file_->header().may_hold_raw_samples()) {
-  if (file_->header().num_volumes != 1) volume_places_ = places_of(source_order_);
+DtsSource::DtsSource(std::shared_ptr<const VolumeSet> set, Keep keep)
+    : set_(std::move(set)),
+      tables_(tables_of(*set_)),
+      source_order_(set_->source_order()),
+      source_places_(set_->source_places()),
+      labels_(set_->labels()),
+      has_pixels_(set_->header().may_hold_raw_samples()) {
   if (keep == Keep::kPrivate) store_ = make_private_store(num_blocks(), block_bytes());
   if (keep == Keep::kShared) {
-    store_ = open_shared_store(store_name(*file_, table_), num_blocks(), block_bytes());
+    store_ = open_shared_store(store_name(*set_, tables_), num_blocks(), block_bytes());
   }
 }
 
-std::int64_t DtsSource::num_samples() const {
-  return static_cast<std::int64_t>(table_.sizes.size());
-}
+std::int64_t DtsSource::num_samples() const { return set_->header().num_samples; }
 
 std::int64_t DtsSource::label(std::int64_t sample) const {
   return labels_[static_cast<std::size_t>(position(sample))];
@@ -99,8 +86,7 @@ std::int64_t DtsSource::choice_index(std::int64_t sample) const {
 
 std::int64_t DtsSource::position(std::int64_t sample) const {
   check_sample(sample);
-  const auto& places = volume_places_.empty() ? source_order_ : volume_places_;
-  return places[static_cast<std::size_t>(sample)];
+  return source_places_[static_cast<std::size_t>(sample)];
 }
 
 std::unique_ptr<ReaderState> DtsSource::open_reader() const {
@@ -127,61 +113,67 @@ void DtsSource::read_samples(std::span<const std::int64_t> samples, ReadMemory& 
   std::vector<std::int64_t> ids(absent.size());
   for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = absent[i].first;
   std::vector<std::int64_t> offsets(ids.size());
-  const ByteSpan place = memory.allocate(file_->plan_samples(ids, offsets));
+  const ByteSpan place = memory.allocate(set_->plan_samples(ids, offsets));
   const std::span<const std::int64_t> all_ids(ids);
   const std::span<const std::int64_t> all_offsets(offsets);
   for (std::size_t first = 0; first < ids.size() && !reader.is_stopped();) {
     std::size_t count = 0;
     std::uint64_t bytes = 0;
     while (first + count < ids.size() && (count == 0 || bytes < kBytesAtOnce)) {
-      bytes += table_.sizes[static_cast<std::size_t>(ids[first + count])];
+      bytes += size_of(ids[first + count]);
       ++count;
     }
-    file_->read_samples(all_ids.subspan(first, count), all_offsets.subspan(first, count), place,
-                        handle_of(reader, *file_));
+    set_->read_samples(all_ids.subspan(first, count), all_offsets.subspan(first, count), place,
+                       handles_of(reader));
     reader.bytes_read += static_cast<std::int64_t>(bytes);
     first += count;
   }
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    views[absent[i].second] = view_of(place.subspan(
-        static_cast<std::size_t>(offsets[i]), table_.sizes[static_cast<std::size_t>(ids[i])]));
+    views[absent[i].second] =
+        view_of(place.subspan(static_cast<std::size_t>(offsets[i]), size_of(ids[i])));
   }
 }
 
-std::int64_t DtsSource::block_bytes() const { return file_->header().block_size; }
+std::int64_t DtsSource::block_bytes() const { return set_->header().block_size; }
 
-std::int64_t DtsSource::num_blocks() const { return file_->header().num_blocks; }
+std::int64_t DtsSource::num_blocks() const { return set_->header().num_blocks; }
 
 std::int64_t DtsSource::block_of(std::int64_t sample) const {
   check_sample(sample);
-  const auto& first = table_.first_sample;
-  const auto behind =
-      std::upper_bound(first.begin(), first.end(), static_cast<std::uint64_t>(sample));
-  return behind - first.begin() - 1;
+  const VolumeSet::Place place = set_->sample_place(sample);
+  const auto& first = tables_[place.volume]->first_sample;
+  const auto behind = std::upper_bound(first.begin(), first.end(), place.index);
+  return static_cast<std::int64_t>(set_->first_block(place.volume)) + (behind - first.begin()) - 1;
 }
 
-std::uint64_t DtsSource::block_start(std::int64_t block) const {
-  const Header& header = file_->header();
-  return header.header_bytes + static_cast<std::uint64_t>(block) * header.block_size;
+std::uint32_t DtsSource::size_of(std::int64_t sample) const {
+  const VolumeSet::Place place = set_->sample_place(sample);
+  return tables_[place.volume]->sizes[place.index];
 }
 
-void DtsSource::read_block(std::int64_t block, ByteSpan out, bool check,
+bool DtsSource::read_block(std::int64_t block, ByteSpan out, bool check,
                            ReaderState& reader) const {
   const std::int64_t ids[1] = {block};
-  file_->read_blocks(ids, out, check, handle_of(reader, *file_));
+  if (!set_->read_blocks(ids, out, check, handles_of(reader), reader.watched())) return false;
   reader.bytes_read += static_cast<std::int64_t>(out.size());
   reader.blocks_read += 1;
+  return true;
 }
 
 SampleView DtsSource::view_in_block(std::int64_t sample, ConstByteSpan block_memory) const {
-  const std::int64_t block = block_of(sample);
-  const auto at = static_cast<std::size_t>(sample);
-  const std::uint64_t offset = table_.offsets[at] - block_start(block);
-  if (block_memory.size() < offset + table_.sizes[at]) {
+  check_sample(sample);
+  const VolumeSet::Place place = set_->sample_place(sample);
+  const SampleTable& table = *tables_[place.volume];
+  const Header& header = set_->header();
+  // Blocks are block_size apart behind the header area, and no sample crosses two.
+  const std::uint64_t offset =
+      (table.offsets[place.index] - header.header_bytes) % header.block_size;
+  const std::uint32_t size = table.sizes[place.index];
+  if (block_memory.size() < offset + size) {
     throw InvalidArgument("a block's memory has " + std::to_string(block_memory.size()) +
                           " bytes, expected " + std::to_string(block_bytes()));
   }
-  return view_of(block_memory.subspan(offset, table_.sizes[at]));
+  return view_of(block_memory.subspan(offset, size));
 }
 
 SampleView DtsSource::view_of(ConstByteSpan stored) const {
@@ -198,7 +190,7 @@ SampleView DtsSource::view_of(ConstByteSpan stored) const {
 }
 
 void DtsSource::check_unchanged(ReaderState& reader) const {
-  file_->check_unchanged(handle_of(reader, *file_));
+  set_->check_unchanged(handles_of(reader));
 }
 
 KeptBytes DtsSource::kept() const {

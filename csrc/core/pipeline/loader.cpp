@@ -246,7 +246,6 @@ void Loader::append(std::vector<ReadUnit> units, std::span<const std::int64_t> o
   for (StreamUnit& run : runs) stream->append_unit(std::move(run));
   for (const std::int64_t size : batch_sizes) stream->append_batch(size);
   s.open_ahead(false);
-  s.work_ready.notify_all();
 }
 
 void Loader::finish() {
@@ -260,7 +259,7 @@ void Loader::finish() {
                           "; they must be equal at its end");
   }
   s.stream->finish();
-  s.work_ready.notify_all();
+  s.wake_all();
   s.batch_ready.notify_all();
 }
 
@@ -323,7 +322,7 @@ void Loader::stop() {
     s.foreign.clear();
     if (!stream) return;
     stream->is_stopped = true;
-    s.work_ready.notify_all();
+    s.wake_all();
     s.batch_ready.notify_all();
     s.workers_left.wait(lock, [&] { return s.num_working == 0; });
   }
@@ -356,7 +355,7 @@ int Loader::num_threads() const {
 }
 
 std::int64_t Loader::num_wakeups() const {
-  std::int64_t sum = 0;
+  std::int64_t sum = state_->shared->feeder.num_wakeups();
   for (const WorkerCounters& counters : state_->shared->counters) {
     sum += counters.num_wakeups.load(std::memory_order_relaxed);
   }

@@ -102,7 +102,7 @@ class Loader {
 
   LoaderStats stats() const;  // since construction
   int num_threads() const;    // workers and readers
-  // How often workers woke from waiting for samples or for room.
+  // How often workers, or next() without workers, woke from waiting for samples or for room.
   std::int64_t num_wakeups() const;
   const TransferStation& station() const;
 

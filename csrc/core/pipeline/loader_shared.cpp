@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <new>
 #include <utility>
 
@@ -20,7 +21,8 @@ LoaderShared::LoaderShared(std::shared_ptr<const SampleSource> source_,
       options(options_),
       station(TransferStation::make(options_.prefetch_batches + 1)),
       feeder(source, options_.feeder),
-      counters(static_cast<std::size_t>(std::max(1, options_.num_workers))) {}
+      counters(static_cast<std::size_t>(std::max(1, options_.num_workers))),
+      seats(counters.size()) {}
 
 void LoaderShared::open_ahead(bool for_next) {
   if (!stream) return;
@@ -36,8 +38,16 @@ void LoaderShared::open_ahead(bool for_next) {
       if (for_next && next == stream->front()) throw;
       break;
     }
-    work_ready.notify_all();
   }
+  wake_ready();
+}
+
+void LoaderShared::wake_ready() {
+  for (WorkerSeat& seat : seats) seat.wake_below(stream->ready_end());
+}
+
+void LoaderShared::wake_all() {
+  for (WorkerSeat& seat : seats) seat.wake_below(std::numeric_limits<std::int64_t>::max());
 }
 
 void LoaderShared::on_zone_free() {
@@ -47,7 +57,7 @@ void LoaderShared::on_zone_free() {
 
 void LoaderShared::fail(Stream& of, std::int64_t batch, std::exception_ptr error) {
   of.fail(batch, std::move(error));
-  work_ready.notify_all();
+  wake_all();
   batch_ready.notify_all();
 }
 

@@ -37,6 +37,26 @@ struct alignas(64) WorkerCounters {
   }
 };
 
+// Where a worker waits for the unit and the batch of one position. With the loader's mutex held.
+class WorkerSeat {
+ public:
+  void wait(std::int64_t position, std::unique_lock<std::mutex>& lock) {
+    position_ = position;
+    wake_.wait(lock);
+    position_ = -1;
+  }
+  // Where somebody waits for a position below `end`.
+  void wake_below(std::int64_t end) {
+    if (position_ < 0 || position_ >= end) return;
+    position_ = -1;
+    wake_.notify_one();
+  }
+
+ private:
+  std::condition_variable wake_;
+  std::int64_t position_ = -1;
+};
+
 std::int64_t steady_ns();
 
 struct LoaderShared {
@@ -50,7 +70,8 @@ struct LoaderShared {
   std::vector<WorkerCounters> counters;  // one per worker; one for next() without workers
 
   mutable std::mutex mutex;
-  std::condition_variable work_ready;    // workers: a stream, samples, a zone, the end
+  std::vector<WorkerSeat> seats;         // as counters; each is woken when it has something to do
+  std::condition_variable work_ready;    // workers without a stream: a stream, the end
   std::condition_variable batch_ready;   // the consumer
   std::condition_variable workers_left;  // stop()
 
@@ -67,6 +88,9 @@ struct LoaderShared {
   // options.prefetch_batches beside those delivered; where the consumer keeps more than one
   // delivered batch only `for_next`, so that one who keeps all of them still gets the next.
   void open_ahead(bool for_next);
+  // With the mutex held: wakes the workers whose position can be worked on now, or all.
+  void wake_ready();
+  void wake_all();
   // The station's listener.
   void on_zone_free();
   // With the mutex held: from this batch on nothing comes but the error.

@@ -2,10 +2,8 @@
 #include "pipeline/loader_worker.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <string>
-#include <thread>
 #include <utility>
 
 namespace dts {
@@ -112,7 +110,7 @@ bool LoaderWorker::wait_for_places(Stream& stream, std::int64_t position,
     if (!batch_) batch_ = stream.batch_at(position);
     if (unit_ && batch_ && batch_->zone) break;
     pause();
-    shared_.work_ready.wait(lock);
+    shared_.seats[static_cast<std::size_t>(first_)].wait(position, lock);
     WorkerCounters::add(counters_.num_wakeups, 1);
     has_waited = true;
   }
@@ -124,30 +122,18 @@ bool LoaderWorker::wait_for_places(Stream& stream, std::int64_t position,
   return true;
 }
 
-// Until the unit's bytes are in memory. The wait is the feeder's, without the mutex.
+// Until the unit's bytes are in memory, or the deadline is over. The wait is the feeder's,
+// without the mutex.
 bool LoaderWorker::wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock) {
   pause();
   lock.unlock();
-  if (is_in_time(stream, unit_->number)) views_ = shared_.feeder.wait(unit_->number);
+  views_ = shared_.feeder.wait(unit_->number, deadline_ns_);
   lock.lock();
   const std::int64_t now = steady_ns();
   WorkerCounters::add(counters_.wait_for_data_ns, now - work_began_ns_);
   work_began_ns_ = now;
   // Another worker may have failed meanwhile, in an earlier batch.
   return !views_.empty() && batch_->number < stream.failed_batch();
-}
-
-// Whether the unit comes before the deadline, and before the stream is stopped. Looks again and
-// again, for a thread that has to go back to Python for signals; threads of the pool wait on the
-// feeder's condition.
-bool LoaderWorker::is_in_time(const Stream& stream, std::int64_t unit) const {
-  auto pause = std::chrono::microseconds(50);
-  while (deadline_ns_ >= 0 && !shared_.feeder.is_ready(unit)) {
-    if (steady_ns() >= deadline_ns_ || stream.is_stopped) return false;
-    std::this_thread::sleep_for(pause);
-    pause = std::min(2 * pause, std::chrono::microseconds(3000));
-  }
-  return true;
 }
 
 void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {

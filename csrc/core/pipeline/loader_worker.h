@@ -39,7 +39,6 @@ class LoaderWorker {
   bool move_to(Stream& stream, std::int64_t position);
   bool wait_for_places(Stream& stream, std::int64_t position, std::unique_lock<std::mutex>& lock);
   bool wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock);
-  bool is_in_time(const Stream& stream, std::int64_t unit) const;
   void run_sample(Stream& stream, std::int64_t position);
   void add_foreign(ForeignSample foreign, const SampleView& view);
   void leave_unit();
@@ -57,7 +56,7 @@ class LoaderWorker {
   std::unique_ptr<SampleRunner> runner_;
 
   std::int64_t position_ = 0;
-  std::int64_t deadline_ns_ = -1;  // of run_until(); -1: a thread, which has all the time
+  std::int64_t deadline_ns_ = BlockFeeder::kForEver;  // another: of run_until()
   bool is_working_ = false;
   std::int64_t work_began_ns_ = 0;
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <new>
 
 #include "base/error.h"
 #include "pipeline/block_store.h"
@@ -11,7 +10,6 @@
 namespace dts {
 namespace {
 
-constexpr std::align_val_t kAlignment{kSampleAlignment};
 constexpr std::size_t kMinChunkBytes = std::size_t{1} << 20;
 
 [[noreturn]] void fail_without_blocks() {
@@ -19,8 +17,6 @@ constexpr std::size_t kMinChunkBytes = std::size_t{1} << 20;
 }
 
 }  // namespace
-
-void ReadMemory::Free::operator()(std::byte* data) const { ::operator delete(data, kAlignment); }
 
 ByteSpan ReadMemory::allocate(std::size_t bytes) {
   // Pieces begin at multiples of 64; sizes come from files and are far below 2^63.
@@ -36,7 +32,7 @@ ByteSpan ReadMemory::allocate(std::size_t bytes) {
   // What is asked for after the first piece comes in many small ones.
   chunk.capacity =
       chunks_.empty() ? bytes : std::max(bytes, std::max(kMinChunkBytes, held_bytes() / 4));
-  chunk.data.reset(static_cast<std::byte*>(::operator new(chunk.capacity, kAlignment)));
+  chunk.data = make_large(chunk.capacity);
   chunk.used = bytes;
   chunks_.push_back(std::move(chunk));
   return {chunks_.back().data.get(), bytes};
@@ -79,7 +75,7 @@ void ReadMemory::release() { chunks_.clear(); }
 
 std::int64_t SampleSource::block_of(std::int64_t) const { fail_without_blocks(); }
 
-void SampleSource::read_block(std::int64_t, ByteSpan, bool, ReaderState&) const {
+bool SampleSource::read_block(std::int64_t, ByteSpan, bool, ReaderState&) const {
   fail_without_blocks();
 }
 

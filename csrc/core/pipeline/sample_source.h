@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/large_memory.h"
 
 namespace dts {
 
@@ -45,11 +46,8 @@ class ReadMemory {
   void release();
 
  private:
-  struct Free {
-    void operator()(std::byte* data) const;
-  };
   struct Chunk {
-    std::unique_ptr<std::byte, Free> data;
+    LargeMemory data;
     std::size_t capacity = 0;
     std::size_t used = 0;
   };
@@ -61,7 +59,7 @@ class ReaderState {
  public:
   virtual ~ReaderState() = default;
 
-  // Where set and true, whoever reads may return early: what is read will not be used.
+  // Where set and true, whoever reads returns early: what is read will not be used.
   void watch(const std::atomic<bool>* stop) { maybe_stop_ = stop; }
   bool is_stopped() const { return maybe_stop_ != nullptr && maybe_stop_->load(); }
   const std::atomic<bool>* watched() const { return maybe_stop_; }
@@ -109,8 +107,8 @@ class SampleSource {
   // Which block a sample is in.
   virtual std::int64_t block_of(std::int64_t sample) const;
   // Reads one block whole (block_bytes() bytes of `out`), checked against its CRC-32 where
-  // `check`, and its index against the tables.
-  virtual void read_block(std::int64_t block, ByteSpan out, bool check, ReaderState& reader) const;
+  // `check`, and its index against the tables. False: `reader` was stopped, `out` holds anything.
+  virtual bool read_block(std::int64_t block, ByteSpan out, bool check, ReaderState& reader) const;
   // The sample inside its block that was read to `block_memory`.
   virtual SampleView view_in_block(std::int64_t sample, ConstByteSpan block_memory) const;
 

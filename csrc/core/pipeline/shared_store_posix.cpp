@@ -120,9 +120,10 @@ class SharedStore : public BlockStore {
       return own_->load(block, source, check, reader);
     }
     state.phase = kBegun;
+    bool is_whole = false;
     try {
       // Others rely on what is found here: checked, whether this process cares or not.
-      source.read_block(block, place_of(block), true, reader);
+      is_whole = source.read_block(block, place_of(block), true, reader);
     } catch (...) {
       state.phase = kAbsent;
       pthread_mutex_unlock(&state.mutex);
@@ -133,9 +134,9 @@ class SharedStore : public BlockStore {
       }
       return own_->load(block, source, check, reader);
     }
-    state.phase.store(kReady, std::memory_order_release);
+    state.phase.store(is_whole ? kReady : kAbsent, std::memory_order_release);
     pthread_mutex_unlock(&state.mutex);
-    return place_of(block);
+    return is_whole ? place_of(block) : ByteSpan();
   }
 
   std::int64_t next_absent() override {

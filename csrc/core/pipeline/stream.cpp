@@ -63,7 +63,9 @@ StreamBatch* Stream::next_unopened() const {
 }
 
 void Stream::open_next(std::shared_ptr<Zone> zone) {
-  next_unopened()->zone = std::move(zone);
+  StreamBatch* const batch = next_unopened();
+  batch->zone = std::move(zone);
+  opened_end_ = batch->end();
   ++num_opened_;
 }
 

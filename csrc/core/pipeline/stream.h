@@ -10,6 +10,7 @@
 // all but the atomics is guarded by the loader's mutex.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <deque>
@@ -74,6 +75,8 @@ class Stream {
   // Nothing is left to do from `position` on, now and for ever.
   bool is_over_from(std::int64_t position) const;
 
+  // Positions below this are in appended units and open batches.
+  std::int64_t ready_end() const { return std::min(opened_end_, units_end_); }
   std::int64_t num_opened() const { return num_opened_; }
   std::int64_t num_delivered() const { return num_delivered_; }
   // The next batch to open; null: all appended ones are.
@@ -106,6 +109,7 @@ class Stream {
   std::int64_t units_end_ = 0;
   std::int64_t batches_end_ = 0;
   std::int64_t num_opened_ = 0;
+  std::int64_t opened_end_ = 0;
   std::int64_t num_delivered_ = 0;
   bool is_finished_ = false;
   std::int64_t failed_batch_ = std::numeric_limits<std::int64_t>::max();

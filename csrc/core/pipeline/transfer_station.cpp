@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <new>
 #include <string>
 #include <utility>
 
 #include "base/error.h"
+#include "base/large_memory.h"
 
 namespace dts {
 namespace {
@@ -56,7 +56,7 @@ TransferStation::~TransferStation() {
 }
 
 void TransferStation::free_memory(const Zone& zone) noexcept {
-  ::operator delete(zone.memory_, std::align_val_t{kAlignment});
+  delete_large(zone.memory_, zone.capacity_);
 }
 
 Zone TransferStation::take_or_make(const ZoneLayout& layout) {
@@ -86,7 +86,7 @@ Zone TransferStation::take_or_make(const ZoneLayout& layout) {
   for (const Zone& old : too_small) free_memory(old);
   if (zone.memory_ == nullptr) {
     try {
-      zone.memory_ = static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment}));
+      zone.memory_ = new_large(bytes);
       zone.capacity_ = bytes;
     } catch (...) {
       const std::lock_guard lock(mutex_);

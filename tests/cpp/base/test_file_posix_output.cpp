@@ -53,6 +53,25 @@ TEST_CASE("OutputFile: commit may lengthen the file with zeros") {
   CHECK(content(dir / "out") == std::string("ab\0\0", 4));
 }
 
+TEST_CASE("OutputFile: several files appear together") {
+  const TempDir dir;
+  OutputFile first(dir / "1", false);
+  {
+    OutputFile second(dir / "2", false);
+    for (OutputFile* file : {&first, &second}) {
+      file->write_at(0, bytes_of("abc"));
+      file->seal(2);
+    }
+    CHECK(dir.names() == Names{"1.partial", "2.partial"});
+    CHECK(content(dir / "1.partial") == "ab");
+    first.publish();
+    CHECK(dir.names() == Names{"1", "2.partial"});
+  }
+  // Sealed is not published.
+  CHECK(dir.names() == Names{"1"});
+  CHECK(content(dir / "1") == "ab");
+}
+
 TEST_CASE("OutputFile: permissions are the process's usual ones") {
   const TempDir dir;
   const mode_t before = ::umask(027);

@@ -258,6 +258,28 @@ TEST_CASE("Writer: volumes keep what they were given") {
   CHECK(opened->header().num_blocks == 2);
 }
 
+TEST_CASE("Writer: sealed first, published later") {
+  const TempDir dir;
+  Header header = start_header(small_old_file());
+  header.num_volumes = 3;
+  for (const std::uint32_t total : {0, 7}) {
+    const std::string path = dir / std::to_string(total);
+    Writer writer(path, false, header);
+    for (const std::uint32_t id : {0, 1}) write_block(writer, small_old_file(), id);
+    testing::check_message<InvalidArgument>([&] { writer.publish(); },
+                                            "the writer has not finished");
+    writer.seal(5, 1, total);
+    CHECK(testing::size_of(path + ".partial") == 3 * kBlock);
+    testing::check_message<InvalidArgument>([&] { writer.seal(5, 1, total); },
+                                            "the writer has finished");
+    writer.publish();
+    const auto opened = DtsFile::open(path);
+    CHECK(opened->header().total_blocks == (total == 0 ? 2 : 7));
+    CHECK(opened->header().max_pic_area == 5);
+    CHECK(opened->file_crc(opened->samples().block_crcs) == opened->header().crc_code);
+  }
+}
+
 TEST_CASE("Writer: resumed, it gives the same file") {
   const TempDir dir;
   const SmallFile file = small_old_file();

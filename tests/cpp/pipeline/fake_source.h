@@ -106,7 +106,7 @@ class FakeSource : public SampleSource {
     check_sample(sample);
     return std::upper_bound(first_.begin(), first_.end(), sample) - first_.begin() - 1;
   }
-  void read_block(std::int64_t block, ByteSpan out, bool check,
+  bool read_block(std::int64_t block, ByteSpan out, bool check,
                   ReaderState& reader) const override {
     if (on_block) on_block(block);
     last_check = check;
@@ -121,6 +121,7 @@ class FakeSource : public SampleSource {
     }
     reader.bytes_read += kBlockBytes;
     reader.blocks_read += 1;
+    return true;
   }
   SampleView view_in_block(std::int64_t sample, ConstByteSpan block_memory) const override {
     SampleView view;

@@ -68,7 +68,7 @@ void run_epoch(BlockFeeder& feeder, const std::vector<ReadUnit>& units) {
   for (std::size_t i = 0; i < units.size(); ++i) {
     const auto number = static_cast<std::int64_t>(i);
     check_views(feeder.wait(number), units[i].samples);
-    CHECK(feeder.is_ready(number));
+    check_views(feeder.wait(number, 0), units[i].samples);
     feeder.release(number, static_cast<std::int64_t>(units[i].samples.size()));
   }
   CHECK(feeder.num_units_waiting() == 0);
@@ -167,11 +167,38 @@ TEST_CASE("feeder: a group is read while single units wait for room") {
   feeder.append(blocks_unit(*source, {1}));
   // Unit 1 can't be read before unit 0 is released, the blocks of unit 4 can.
   check_views(feeder.wait(4), source->samples_of(1));
-  CHECK_FALSE(feeder.is_ready(1));
+  CHECK(feeder.wait(1, 0).empty());
   CHECK(feeder.num_units_waiting() == 3);
   for (std::int64_t k = 0; k < 4; ++k) {
     check_views(feeder.wait(k), {k});
     feeder.release(k);
+  }
+}
+
+TEST_CASE("feeder: a group waits for the first samples, and comes where it is waited for") {
+  for (const bool is_released : {false, true}) {
+    const auto source = std::make_shared<FakeSource>(Numbers{8, 8});
+    std::atomic<bool> may_begin{false};
+    std::atomic<bool> too_early{false};
+    Gate has_begun;
+    source->on_block = [&](std::int64_t) {
+      if (!may_begin) too_early = true;
+      has_begun.open();
+    };
+    BlockFeeder feeder(source, options_of(2));
+    feeder.start();
+    for (std::int64_t k = 0; k < 2; ++k) feeder.append({{2 * k, 2 * k + 1}, {}});
+    feeder.append(blocks_unit(*source, {1}));
+    for (std::int64_t k = 0; k < 2; ++k) check_views(feeder.wait(k), {2 * k, 2 * k + 1});
+    feeder.release(1, 2);
+    feeder.release(0);
+    may_begin = true;
+    if (is_released) {
+      feeder.release(0);
+      has_begun.wait();  // nobody has waited for it
+    }
+    check_views(feeder.wait(2), source->samples_of(1));
+    CHECK_FALSE(too_early);
   }
 }
 
@@ -252,7 +279,6 @@ TEST_CASE("feeder: stop() ends waiting and waits for who reads") {
   stopper.join();
   CHECK(source->block_reads(1) == 0);
   CHECK(feeder.wait(0).empty());
-  CHECK_FALSE(feeder.is_ready(0));
   feeder.release(0);  // late, and of no effect
   run_epoch(feeder, {blocks_unit(*source, {1, 0})});
 }
@@ -288,7 +314,7 @@ TEST_CASE("feeder: an error reaches each waiter of its unit and no other unit") 
     }
     for (std::thread& waiter : waiters) waiter.join();
     CHECK(num_errors == 3);
-    CHECK(feeder.is_ready(1));
+    CHECK_THROWS_AS(feeder.wait(1, 0), CorruptFile);
     check_views(feeder.wait(0), units[0].samples);
     feeder.release(0, 4);
     check_views(feeder.wait(2), units[2].samples);

@@ -108,7 +108,9 @@ TEST_CASE("feeder, FULLY: readers without work fill the store, and a stopped str
   feeder.append({{3}, {}});
   check_views(feeder.wait(0), {3});
   CHECK(source->sample_reads(3) == 1);  // it did not wait for the store
-  is_filled.wait();                     // though nothing more was asked for
+  CHECK(num_begun == 0);                // which has to wait until the first samples are used
+  feeder.release(0);
+  is_filled.wait();  // though nothing more was asked for
   feeder.stop();
   CHECK(source->kept_in->is_complete());
   const int num_reads = source->num_reads();
@@ -142,6 +144,22 @@ TEST_CASE("feeder, FULLY: a store given by the options is used") {
   BlockFeeder feeder(source, options);
   run_epoch(feeder, {{{2, 0}, {0, 1}}, {{1}, {}}, {{5, 4}, {2}}});
   CHECK(options.store->is_complete());
+}
+
+TEST_CASE("feeder: who waits wakes for the own unit") {
+  const auto source = std::make_shared<FakeSource>(Numbers{8});
+  Gate may_read;
+  source->on_samples = [&](std::span<const std::int64_t>) { may_read.wait(); };
+  BlockFeeder feeder(source, options_of(1));
+  feeder.start();
+  for (std::int64_t sample = 0; sample < 3; ++sample) feeder.append({{sample}, {}});
+  CHECK(feeder.wait(0, 0).empty());
+  const std::int64_t before = feeder.num_wakeups();
+  std::vector<std::thread> waiters;
+  for (std::int64_t k = 0; k < 12; ++k) waiters.emplace_back([&, k] { feeder.wait(k % 3); });
+  may_read.open();
+  for (std::thread& waiter : waiters) waiter.join();
+  CHECK(feeder.num_wakeups() - before <= 12);
 }
 
 TEST_CASE("feeder: a forked child leaves its parent's feeder alone") {

@@ -51,11 +51,55 @@ TEST_CASE("units: tasks come in stream order, also those that were admitted late
   FeederUnits units(options_of(1));
   for (int i = 0; i < 5; ++i) units.append({{5}, {}});
   units.append({{1}, {10}});
+  CHECK(units.want(*units.find(5)));
   // The window of single units ends before unit 3; the blocks behind it are free to go.
   CHECK(claim_all(units, 0) == Numbers{0, 100, 200, 500});
   finish_all(units, 0);
   CHECK(units.release(0, 1));
   CHECK(claim_all(units, 0) == Numbers{300});
+}
+
+TEST_CASE("units: the first blocks wait until half of the single units before them are released") {
+  for (const bool has_store : {false, true}) {
+    FeederUnits units(options_of(1, has_store));
+    CHECK_FALSE(units.lets_store_fill());
+    CHECK(units.append({{1, 2}, {}}));
+    CHECK(units.append({{3, 4}, {}}));
+    CHECK(units.append({{5, 6}, {}}));
+    CHECK_FALSE(units.lets_store_fill());
+    CHECK_FALSE(units.append({{7}, {10}}));
+    CHECK_FALSE(units.append({{8}, {11}}));
+    CHECK(claim_all(units, 0) == Numbers{0, 100, 200});
+    for (std::int64_t i = 0; i < 3; ++i) finish_all(units, i);
+    // What is released behind the oldest one doesn't count.
+    CHECK_FALSE(units.release(1, 2));
+    CHECK_FALSE(units.release(2, 2));
+    CHECK_FALSE(units.release(0, 1));
+    CHECK_FALSE(units.lets_store_fill());
+    CHECK(claim_all(units, 0).empty());
+    CHECK(units.release(0, 1));
+    CHECK(units.lets_store_fill());
+    CHECK(claim_all(units, 0) == Numbers{300, 400});
+    // The next stream begins in the same way.
+    units.reset();
+    units.append({{1}, {}});
+    CHECK_FALSE(units.append({{7}, {10}}));
+    CHECK(claim_all(units, 0) == Numbers{0});
+    CHECK_FALSE(units.want(*units.find(0)));
+    CHECK_FALSE(units.lets_store_fill());
+    CHECK(units.want(*units.find(1)));
+    CHECK_FALSE(units.want(*units.find(1)));
+    CHECK(units.lets_store_fill());
+    CHECK(claim_all(units, 0) == Numbers{100});
+  }
+}
+
+TEST_CASE("units: blocks with nothing before them come at once") {
+  FeederUnits units(options_of(1));
+  CHECK(units.append({{7}, {10}}));
+  CHECK(units.append({{8}, {}}));
+  CHECK(units.lets_store_fill());
+  CHECK(claim_all(units, 0) == Numbers{0, 100});
 }
 
 TEST_CASE("units: the window of single units begins at the oldest one not released") {
@@ -79,7 +123,7 @@ TEST_CASE("units: a third unit of blocks waits for the first one's memory") {
   CHECK(claim_all(units, 0) == Numbers{0, 100});
   CHECK(claim_all(units, 1) == Numbers{1, 101});
   for (std::int64_t i = 0; i < 2; ++i) finish_all(units, i);
-  CHECK(units.release(1, 2));  // unit 3's memory, but unit 2 comes first
+  CHECK_FALSE(units.release(1, 2));  // unit 3's memory, but unit 2 comes first
   CHECK(claim_all(units, 0).empty());
   CHECK(units.release(0, 2));
   CHECK(claim_all(units, 0) == Numbers{200, 300});
@@ -96,9 +140,7 @@ TEST_CASE("units: a reader without a share in a unit does not overtake it") {
 
 TEST_CASE("units: released ones are gone, later ones are not there yet") {
   FeederUnits units(options_of(1));
-  CHECK_FALSE(units.has_begun());
   units.append({{1}, {}});
-  CHECK(units.has_begun());
   units.append({{2}, {}});
   CHECK(units.find(2) == nullptr);
   claim_all(units, 0);
@@ -113,7 +155,7 @@ TEST_CASE("units: released ones are gone, later ones are not there yet") {
   CHECK(units.find(2)->request.samples == Numbers{3});
   units.reset();
   CHECK(units.find(0) == nullptr);
-  CHECK_FALSE(units.has_begun());
+  CHECK_FALSE(units.lets_store_fill());
   CHECK(units.num_waiting() == 0);
   units.append({{4}, {}});
   CHECK(units.find(0)->request.samples == Numbers{4});
@@ -139,6 +181,29 @@ TEST_CASE("units: memory of single samples goes from unit to unit, until groups 
   units.append({{1}, {10}});
   finish_all(units, 0);
   units.release(0, 1);
+  units.append({{1}, {}});
+  while (units.claim(0, task)) {
+  }
+  CHECK(task.unit->memory.held_bytes() == 0);
+}
+
+TEST_CASE("units: memory goes to single units that are still to be read, not beyond a group") {
+  FeederUnits units(options_of(1));
+  for (int i = 0; i < 5; ++i) units.append({{1}, {}});
+  units.append({{1}, {10}});
+  ReadTask task;
+  Numbers held;
+  for (std::int64_t i = 0; i < 5; ++i) {
+    while (units.find(i)->memory.held_bytes() == 0) {
+      REQUIRE(units.claim(0, task));
+      if (!task.unit->is_single()) continue;
+      held.push_back(static_cast<std::int64_t>(task.unit->memory.held_bytes()));
+      task.unit->memory.reserve(1000);
+    }
+    finish_all(units, i);
+    units.release(i, 1);
+  }
+  CHECK(held == Numbers{0, 1000, 1000, 1000, 1000});
   units.append({{1}, {}});
   while (units.claim(0, task)) {
   }

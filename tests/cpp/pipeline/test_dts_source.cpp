@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/dts_source.h"
 
+#include <thread>
+
 #include "base/file_calls.h"
+#include "fake_source.h"
 #include "format/raw_sample.h"
 #include "format/small_file.h"
+#include "format/small_set.h"
+#include "pipeline/block_feeder.h"
 #include "support.h"
 
 namespace dts {
@@ -28,7 +33,7 @@ struct Bench {
     for (const auto& block : file.blocks) {
       for (const auto& sample : block) samples.push_back(sample);
     }
-    source = std::make_shared<DtsSource>(DtsFile::open(path), keep);
+    source = std::make_shared<DtsSource>(VolumeSet::open({path}), keep);
     reader = source->open_reader();
   }
 
@@ -186,7 +191,7 @@ TEST_CASE("dts source: whole blocks, checked, with views of their samples") {
 TEST_CASE("dts source: a flipped byte is found where blocks are checked") {
   Bench bench;
   testing::patch(bench.path, (16 << 20) + 4096, Bytes(1, std::byte{0x5A}));
-  bench.source = std::make_shared<DtsSource>(DtsFile::open(bench.path));
+  bench.source = std::make_shared<DtsSource>(VolumeSet::open({bench.path}));
   bench.reader = bench.source->open_reader();
   Bytes block(16 << 20);
   CHECK_THROWS_AS(bench.source->read_block(0, block, true, *bench.reader), CorruptFile);
@@ -244,26 +249,111 @@ TEST_CASE("dts source: memory that processes share is the same for the same file
   const auto store = bench.source->store();
   CHECK(store->is_shared());
   CHECK(bench.source->kept().is_shared);
-  const DtsSource again(DtsFile::open(bench.path), Keep::kShared);
+  const DtsSource again(VolumeSet::open({bench.path}), Keep::kShared);
   CHECK(again.store() == store);
   // The same content under another name, and another content under the same name.
   std::filesystem::copy(bench.path, bench.dir / "copy.dts");
-  CHECK(DtsSource(DtsFile::open(bench.dir / "copy.dts"), Keep::kShared).store() == store);
+  CHECK(DtsSource(VolumeSet::open({bench.dir / "copy.dts"}), Keep::kShared).store() == store);
   SmallFile other = testing::small_file();
   other.blocks[1][0].bytes[7] ^= std::byte{1};
   other.set("BIDX", testing::words({3, other.block_crc(0), 2, other.block_crc(1)}));
   std::filesystem::remove(bench.path);
   other.write(bench.path);
-  CHECK(DtsSource(DtsFile::open(bench.path), Keep::kShared).store() != store);
+  CHECK(DtsSource(VolumeSet::open({bench.path}), Keep::kShared).store() != store);
 }
 
 TEST_CASE("dts source: without CRCs only the very same file is the same") {
   Bench bench(Keep::kShared, testing::small_old_file());
-  const DtsSource again(DtsFile::open(bench.path), Keep::kShared);
+  const DtsSource again(VolumeSet::open({bench.path}), Keep::kShared);
   CHECK(again.store() == bench.source->store());
   std::filesystem::copy(bench.path, bench.dir / "copy.dts");
-  const DtsSource copy(DtsFile::open(bench.dir / "copy.dts"), Keep::kShared);
+  const DtsSource copy(VolumeSet::open({bench.dir / "copy.dts"}), Keep::kShared);
   CHECK(copy.store() != bench.source->store());
+}
+
+// The second piece of a block is held up until a test lets it go.
+std::atomic<int> num_pieces{0};
+std::unique_ptr<testing::Gate> second_began;
+std::unique_ptr<testing::Gate> second_may_end;
+ssize_t held_pread(int descriptor, void* buffer, std::size_t count, off_t offset) {
+  if (count == kReadPieceBytes && ++num_pieces == 2) {
+    second_began->open();
+    second_may_end->wait();
+  }
+  return ::pread(descriptor, buffer, count, offset);
+}
+
+TEST_CASE("dts source: a stream that is stopped asks for no further piece of a block") {
+  for (const Keep keep : {Keep::kNothing, Keep::kPrivate, Keep::kShared}) {
+    Bench bench(keep);
+    testing::FileCallsScope calls;
+    calls->pread = held_pread;
+    num_pieces = 0;
+    second_began = std::make_unique<testing::Gate>();
+    second_may_end = std::make_unique<testing::Gate>();
+    BlockFeeder feeder(bench.source, {});
+    feeder.start();
+    feeder.append({{0}, {0}});
+    second_began->wait();
+    std::thread stopper([&] { feeder.stop(); });
+    CHECK(feeder.wait(0).empty());  // once it is stopping
+    second_may_end->open();
+    stopper.join();
+    CHECK(num_pieces == 2);
+    CHECK(bench.source->num_held_blocks() == 0);
+    CHECK(feeder.stats().blocks_read == 0);
+    // The next stream reads it whole.
+    feeder.start();
+    feeder.append({{0}, {0}});
+    const auto views = feeder.wait(0);
+    REQUIRE(views.size() == 1);
+    CHECK(Bytes(views[0].bytes.begin(), views[0].bytes.end()) == bench.samples[0].bytes);
+  }
+}
+
+TEST_CASE("dts source: the volumes of a set are one list of blocks and samples") {
+  for (const Keep keep : {Keep::kNothing, Keep::kPrivate, Keep::kShared}) {
+    testing::SmallSet set;
+    const auto samples = set.samples();
+    const DtsSource source(VolumeSet::open(set.write()), keep);
+    REQUIRE(source.num_samples() == 9);
+    REQUIRE(source.num_blocks() == 5);
+    const std::int64_t blocks[] = {0, 0, 0, 1, 1, 2, 2, 3, 4};
+    const auto reader = source.open_reader();
+    if (keep != Keep::kNothing) {
+      while (source.keep_next(true, *reader)) {
+      }
+      CHECK(source.num_held_blocks() == 5);
+      CHECK(source.kept().is_complete);
+    }
+    ReadMemory memory;
+    std::vector<SampleView> views(9);
+    source.read_samples(std::vector<std::int64_t>{8, 7, 6, 5, 4, 3, 2, 1, 0}, memory, views,
+                        *reader);
+    Bytes block(1 << 24);
+    for (std::int64_t i = 0; i < 9; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      CHECK(source.block_of(i) == blocks[at]);
+      CHECK(source.label(i) == samples[at].label);
+      CHECK(source.choice_index(i) == testing::kSetOrder[at]);
+      CHECK(source.position(i) == testing::kSetOrder[at]);
+      const ConstByteSpan single = views[8 - at].bytes;
+      CHECK(Bytes(single.begin(), single.end()) == samples[at].bytes);
+      source.read_block(blocks[at], block, true, *reader);
+      const ConstByteSpan inside = source.view_in_block(i, block).bytes;
+      CHECK(Bytes(inside.begin(), inside.end()) == samples[at].bytes);
+    }
+    source.check_unchanged(*reader);
+  }
+}
+
+TEST_CASE("dts source: a set's shared memory is its own") {
+  testing::SmallSet set;
+  const auto paths = set.write();
+  const DtsSource one(VolumeSet::open(paths), Keep::kShared);
+  CHECK(DtsSource(VolumeSet::open({paths[1], paths[2], paths[0]}), Keep::kShared).store() ==
+        one.store());
+  CHECK(DtsSource(VolumeSet::open({paths[0]}), Keep::kShared).store() != one.store());
 }
 
 TEST_CASE("dts source: a file of pixels is refused") {
@@ -280,8 +370,8 @@ TEST_CASE("dts source: a file of pixels is refused") {
   const TempDir dir;
   testing::patch(dir / "a.dts", 0, serialize_header(header));
   testing::set_size(dir / "a.dts", 256 + 785);
-  const auto file = DtsFile::open(dir / "a.dts");
-  testing::check_message<InvalidArgument>([&] { DtsSource source(file); },
+  const auto set = VolumeSet::open({dir / "a.dts"});
+  testing::check_message<InvalidArgument>([&] { DtsSource source(set); },
                                           "a pixel file (MNIST) has no blocks");
 }
 

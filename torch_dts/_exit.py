@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Daemon threads at the end of the interpreter: none may be inside of an op when it is taken apart.
+
+A thread that comes back from an op asks for the GIL. While the interpreter is taken apart it
+does not get it: Python ends the thread there, below C++ frames that can't be left in this way,
+and the whole process aborts. So the end waits for such threads, and lets no more of them in.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import time
+import weakref
+from collections.abc import Callable
+
+_PATIENCE_S = 10.0  # of the end, with a thread that does not come back
+
+
+class Exit:
+    """Knows the threads, apart from the main one, that are inside; and whether the end has begun."""
+
+    def __init__(self) -> None:
+        self._inside: dict[int, int] = {}  # how deep, by thread; each step is one whole operation
+        self._closers: list[Callable[[], None]] = []
+        self.has_begun = False
+
+    def watch(self, close: Callable[[], None]) -> None:
+        """Calls `close` when the interpreter ends, before it waits for threads: it wakes them."""
+        self._closers.append(close)
+
+    def enter(self) -> bool:
+        """A thread goes inside; False: it must not, for the interpreter ends without it."""
+        thread = threading.get_ident()
+        if thread == threading.main_thread().ident:
+            return True
+        self._inside[thread] = self._inside.get(thread, 0) + 1
+        if self.has_begun and self._inside[thread] == 1:
+            del self._inside[thread]
+            return False
+        return True
+
+    def leave(self) -> None:
+        """A thread comes out, after an `enter` that returned True."""
+        thread = threading.get_ident()
+        depth = self._inside.get(thread, 1) - 1  # of the main thread there is nothing
+        if depth:
+            self._inside[thread] = depth
+        else:
+            self._inside.pop(thread, None)
+
+    def leave_thread(self) -> None:
+        """Ends, without a word, a daemon thread that goes on while the interpreter ends.
+
+        Raises:
+            SystemExit: This is such a thread, and it is not inside any more.
+        """
+        thread = threading.get_ident()
+        if self.has_begun and thread not in self._inside and thread != threading.main_thread().ident:
+            raise SystemExit
+
+    def forget(self) -> None:
+        """In a forked child the other threads do not exist."""
+        self._inside.clear()
+
+    def begin(self) -> None:
+        """The interpreter ends: wakes the threads inside, and waits for them (10 s at most)."""
+        self.has_begun = True
+        for close in self._closers:
+            close()
+        end = time.monotonic() + _PATIENCE_S
+        while self._inside and time.monotonic() < end:
+            time.sleep(0.002)
+
+
+the_exit = Exit()
+# Python runs what was registered last first, and all finalizers where the first one was made:
+# they close files that threads inside still read.
+weakref.finalize(the_exit, bool)
+atexit.register(the_exit.begin)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=the_exit.forget)
