@@ -32,7 +32,7 @@ examples:
   torch-dts convert imagenet/train -o train.dts   names the file
   torch-dts convert imagenet/val -o val.dts --order source
                                                   a validation set keeps the folder's order
-  torch-dts convert photos --level 3              smaller images, a third of the bytes
+  torch-dts convert photos --level 3              smaller images, fewer than half of the bytes
   torch-dts convert photos --restart-interval auto
                                                   the same pictures, laid out so that crops decode faster
   torch-dts convert imagenet/train -o train.dts --num-volumes 8 --volume 3
