@@ -71,12 +71,11 @@ def reading_files(paths: list[str], batch_size: int) -> Callable[[], None]:
 
 def reading_blocks(file: torch_dts.DTSFile) -> Callable[[], None]:
     """Whole blocks and their CRC-32."""
-    handle, num_blocks = file.block_handle(), file.num_blocks
     arena = torch.empty(file.header.block_size, dtype=torch.uint8).zero_()
 
     def run() -> None:
-        for block in range(num_blocks):
-            _native.read_blocks(handle, torch.tensor([block]), arena)
+        for block in range(file.num_blocks):  # the file stays open with this function
+            _native.read_blocks(file.block_handle(), torch.tensor([block]), arena)
 
     return run
 
