@@ -83,9 +83,17 @@ def test_death_fails_what_it_had_and_no_more(make: Callable[..., ProcessPool]) -
     assert pool.take("next").image == (3, 2, 3)
 
 
+@pytest.mark.parametrize("is_greeted", [True, False])
 def test_process_that_ends_by_itself(
-    make: Callable[..., ProcessPool], monkeypatch: pytest.MonkeyPatch
+    make: Callable[..., ProcessPool], monkeypatch: pytest.MonkeyPatch, is_greeted: bool
 ) -> None:
+    class GoneAtOnce(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
+
+    if not is_greeted:
+        monkeypatch.setattr(subprocess, "Popen", GoneAtOnce)
     monkeypatch.setattr("torch_dts.loader._foreign_worker.command", lambda: ["/bin/sh", "-c", "exit 3", "sh"])
     pool = make()
     pool.submit(task(0))

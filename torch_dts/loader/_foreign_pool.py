@@ -8,6 +8,7 @@ finds it done.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import selectors
@@ -96,7 +97,9 @@ class _Process:
         finally:
             theirs.close()
         self.messages: deque[list[Task]] = deque()
-        protocol.send(self.socket, protocol.Header(0, 0, 0, 0), [], [], protocol.first_message(mode))
+        # A process that ended at once is found when its tasks are sent, or its socket is read.
+        with contextlib.suppress(OSError):
+            protocol.send(self.socket, protocol.Header(0, 0, 0, 0), [], [], protocol.first_message(mode))
 
     def send(self, tasks: list[Task]) -> None:
         limit = Image.MAX_IMAGE_PIXELS
