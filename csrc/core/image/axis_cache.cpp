@@ -1,39 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image/axis_cache.h"
 
+#include <algorithm>
+
 namespace dts {
 namespace {
 
-// About 5 KB each for 224 outputs; looking through the keys costs less than one output's weights.
-constexpr std::size_t kMaxEntries = 64;
+// An axis of 224 outputs has 5 to 15 KB; this much stays in the second cache.
+constexpr std::size_t kMemoryBytes = std::size_t{256} << 10;
 
 }  // namespace
 
 const PackedAxis& AxisCache::get(const Axis& axis) {
   // Planning and running ask for the same axis in turn.
-  if (latest_ < entries_.size() && entries_[latest_].axis == axis) return entries_[latest_].packed;
-  ++num_uses_;
-  std::size_t oldest = 0;
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
+  if (entries_[latest_].axis == axis) return entries_[latest_].packed;
+  for (std::size_t i = 0; i < kMaxEntries; ++i) {
     if (entries_[i].axis == axis) {
-      entries_[i].last_use = num_uses_;
       latest_ = i;
       return entries_[i].packed;
     }
-    if (entries_[i].last_use < entries_[oldest].last_use) oldest = i;
   }
-  if (entries_.size() < kMaxEntries) {
-    oldest = entries_.size();
-    entries_.emplace_back();
-  }
-  Entry& entry = entries_[oldest];
-  entry.axis = {};  // should computing fail, nobody may find the entry
   compute_weights(axis, &weights_);
-  pack_weights(weights_, layout_, aligned_, &entry.packed);
+  std::uint32_t* const words = take(packed_words(weights_, layout_));
+  newest_ = (newest_ + 1) % kMaxEntries;
+  Entry& entry = entries_[newest_];
+  entry.packed = pack_weights(weights_, layout_, aligned_, words);
+  entry.begin = used_end_;
+  used_end_ += 2 * entry.packed.first.size() + entry.packed.words.size();
+  entry.end = used_end_;
   entry.axis = axis;
-  entry.last_use = num_uses_;
-  latest_ = oldest;
+  latest_ = newest_;
   return entry.packed;
+}
+
+// Words behind the newest entry's, or the first ones; whoever has any of them is forgotten.
+std::uint32_t* AxisCache::take(std::size_t num_words) {
+  const std::size_t num_bytes = num_words * sizeof(std::uint32_t);
+  if (num_bytes > memory_.bytes()) {
+    for (Entry& entry : entries_) entry = {};
+    used_end_ = 0;
+    memory_.get(std::max(num_bytes, kMemoryBytes));
+  }
+  if (used_end_ + num_words > memory_.bytes() / sizeof(std::uint32_t)) used_end_ = 0;
+  const std::size_t end = used_end_ + num_words;
+  for (Entry& entry : entries_) {
+    if (entry.begin < end && entry.end > used_end_) entry = {};
+  }
+  return reinterpret_cast<std::uint32_t*>(memory_.get(num_bytes)) + used_end_;
+}
+
+std::size_t AxisCache::held_bytes() const {
+  const std::size_t numbers =
+      weights_.first.capacity() + weights_.num_taps.capacity() + weights_.weights.capacity();
+  return memory_.bytes() + numbers * sizeof(std::int32_t) +
+         weights_.exact.capacity() * sizeof(double);
+}
+
+void AxisCache::release() {
+  for (Entry& entry : entries_) entry = {};
+  memory_.release();
+  used_end_ = 0;
+  weights_ = {};
 }
 
 }  // namespace dts

@@ -157,4 +157,19 @@ void Resampler::run(const ResamplePlan& plan, const ConstImageView& source, cons
   }
 }
 
+std::size_t Resampler::held_bytes() const {
+  const State& s = *state_;
+  return s.columns.held_bytes() + s.rows.held_bytes() + s.two_pass.held_bytes() +
+         (s.nearest_columns.capacity() + s.nearest_rows.capacity()) * sizeof(std::int32_t);
+}
+
+void Resampler::release() {
+  State& s = *state_;
+  s.columns.release();
+  s.rows.release();
+  s.two_pass.release();
+  s.nearest_columns = std::vector<std::int32_t>();
+  s.nearest_rows = std::vector<std::int32_t>();
+}
+
 }  // namespace dts

@@ -5,6 +5,7 @@
 // one gives the same bytes.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 
@@ -34,8 +35,8 @@ struct ResamplePlan {
   Box source_box;  // in source pixels, filled in by plan()
 };
 
-// Memory (weights and the rows between the passes) is the resampler's and reused; nothing
-// is allocated once sizes repeat. One resampler per thread.
+// Memory (weights and the rows between the passes) is the resampler's and used again: it grows
+// with the largest sizes, whichever others come between. One resampler per thread.
 class Resampler {
  public:
   // InvalidArgument: a level that this CPU lacks.
@@ -54,6 +55,10 @@ class Resampler {
   // overlapping the source. Reads and writes no byte outside of the views' pixels.
   // InvalidArgument: views that do not fit the plan.
   void run(const ResamplePlan& plan, const ConstImageView& source, const ImageView& out);
+
+  std::size_t held_bytes() const;
+  // Gives all memory back; plans stay good.
+  void release();
 
  private:
   struct State;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "image/scratch.h"
+
 namespace dts {
 namespace {
 
@@ -20,7 +22,7 @@ void copy_pixels(const std::uint8_t* row, const std::vector<std::int32_t>& colum
 
 void nearest_positions(const Axis& axis, std::vector<std::int32_t>* out) {
   const double scale = static_cast<double>(axis.in_size) / static_cast<double>(axis.out_size);
-  out->resize(static_cast<std::size_t>(axis.count));
+  resize_with_room(out, static_cast<std::size_t>(axis.count));
   // Pillow adds up from the first output; a product would round elsewhere.
   double position = scale * 0.5;
   for (std::int64_t i = 0; i < axis.begin; ++i) position += scale;

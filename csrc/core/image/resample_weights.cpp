@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numbers>
 
+#include "image/scratch.h"
+
 // A fused multiply-add rounds once where the plain C of Pillow rounds twice.
 #ifdef __FP_FAST_FMA
 #ifdef __clang__
@@ -77,10 +79,10 @@ void compute(const Axis& axis, FilterFunction filter, AxisWeights* out) {
   out->max_taps = std::min(widest, axis.in_size);
   const auto stride = static_cast<std::size_t>(out->max_taps);
   const auto count = static_cast<std::size_t>(axis.count);
-  out->first.resize(count);
-  out->num_taps.resize(count);
-  out->weights.resize(count * stride);
-  out->exact.resize(stride);
+  resize_with_room(&out->first, count);
+  resize_with_room(&out->num_taps, count);
+  resize_with_room(&out->weights, count * stride);
+  resize_with_room(&out->exact, stride);
   double* exact = out->exact.data();
 
   for (std::size_t i = 0; i < count; ++i) {
@@ -109,12 +111,14 @@ void compute_identity(const Axis& axis, AxisWeights* out) {
   const auto count = static_cast<std::size_t>(axis.count);
   out->is_identity = true;
   out->max_taps = 1;
-  out->first.resize(count);
+  resize_with_room(&out->first, count);
   for (std::size_t i = 0; i < count; ++i) {
     out->first[i] = static_cast<std::int32_t>(axis.begin + static_cast<std::int64_t>(i));
   }
-  out->num_taps.assign(count, 1);
-  out->weights.assign(count, 1 << kWeightBits);
+  resize_with_room(&out->num_taps, count);
+  std::fill(out->num_taps.begin(), out->num_taps.end(), 1);
+  resize_with_room(&out->weights, count);
+  std::fill(out->weights.begin(), out->weights.end(), 1 << kWeightBits);
 }
 
 // The lowest 8 bits as a signed number, which leaves a multiple of 2^8.
@@ -167,8 +171,9 @@ void pack(const AxisWeights& weights, bool aligned, PackedAxis* out) {
     out->max_units = std::max(out->max_units, num_units);
   }
   out->stride = out->max_units * unit_words(layout) + (layout == WeightLayout::kSplit ? 1 : 0);
-  out->words.assign(count * static_cast<std::size_t>(out->stride), 0);
-  std::uint32_t* words = out->words.data();
+  std::uint32_t* words = reinterpret_cast<std::uint32_t*>(out->num_units.data() + count);
+  out->words = {words, count * static_cast<std::size_t>(out->stride)};
+  std::fill(out->words.begin(), out->words.end(), 0);
   const std::int32_t* from = weights.weights.data();
   for (std::size_t i = 0; i < count; ++i) {
     const std::int64_t lead = aligned ? (weights.first[i] - out->source_begin) % taps : 0;
@@ -197,29 +202,43 @@ void compute_weights(const Axis& axis, AxisWeights* out) {
   }
 }
 
-void pack_weights(const AxisWeights& weights, WeightLayout layout, bool aligned, PackedAxis* out) {
+std::size_t packed_words(const AxisWeights& weights, WeightLayout layout) {
+  const std::int64_t taps = unit_taps(layout);
+  // Up to taps - 1 before the first tap and as many behind the last.
+  const std::int64_t units = (weights.max_taps + 2 * (taps - 1)) / taps;
+  const auto words = static_cast<std::size_t>(units * unit_words(layout) + 1);
+  return std::max<std::size_t>(1, weights.first.size() * (2 + words));
+}
+
+PackedAxis pack_weights(const AxisWeights& weights, WeightLayout layout, bool aligned,
+                        std::uint32_t* memory) {
   const std::size_t count = weights.first.size();
-  out->source_begin = weights.first.front();
-  out->source_end = out->source_begin + 1;
+  PackedAxis out;
+  out.source_begin = weights.first.front();
+  out.source_end = out.source_begin + 1;
   for (std::size_t i = 0; i < count; ++i) {
-    out->source_begin = std::min(out->source_begin, std::int64_t{weights.first[i]});
-    out->source_end =
-        std::max(out->source_end, std::int64_t{weights.first[i]} + weights.num_taps[i]);
+    out.source_begin = std::min(out.source_begin, std::int64_t{weights.first[i]});
+    out.source_end = std::max(out.source_end, std::int64_t{weights.first[i]} + weights.num_taps[i]);
   }
-  out->is_identity = weights.is_identity;
-  out->max_units = 1;
-  out->first.resize(count);
-  out->num_units.resize(count);
+  out.is_identity = weights.is_identity;
+  out.max_units = 1;
+  out.first = {reinterpret_cast<std::int32_t*>(memory), count};
+  out.num_units = {out.first.data() + count, count};
   switch (layout) {
     case WeightLayout::kPlain:
-      return pack<WeightLayout::kPlain>(weights, aligned, out);
+      pack<WeightLayout::kPlain>(weights, aligned, &out);
+      break;
     case WeightLayout::kSplit:
-      return pack<WeightLayout::kSplit>(weights, aligned, out);
+      pack<WeightLayout::kSplit>(weights, aligned, &out);
+      break;
     case WeightLayout::kPairs:
-      return pack<WeightLayout::kPairs>(weights, aligned, out);
+      pack<WeightLayout::kPairs>(weights, aligned, &out);
+      break;
     case WeightLayout::kQuads:
-      return pack<WeightLayout::kQuads>(weights, aligned, out);
+      pack<WeightLayout::kQuads>(weights, aligned, &out);
+      break;
   }
+  return out;
 }
 
 }  // namespace dts

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One axis of a resize: which source pixels each output reads and with which weights, in
 // Pillow's arithmetic, and the same packed as the kernels want it. Pure functions into
-// memory of the caller, which is reused.
+// memory of the caller, who uses it again.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "image/resample.h"
@@ -57,18 +59,23 @@ constexpr int unit_words(WeightLayout layout) {
   return layout == WeightLayout::kPairs ? 2 : 1;
 }
 
+// Its arrays are in the memory that was lent to pack_weights().
 struct PackedAxis {
   std::int64_t source_begin = 0, source_end = 0;  // pixels read by any output
   // By output, relative to source_begin: the first pixel, or with `aligned` the first
   // unit, units starting at multiples of unit_taps().
-  std::vector<std::int32_t> first;
-  std::vector<std::int32_t> num_units;
-  std::vector<std::uint32_t> words;  // [output][stride], units beyond num_units are 0
+  std::span<std::int32_t> first;
+  std::span<std::int32_t> num_units;
+  std::span<std::uint32_t> words;  // [output][stride], units beyond num_units are 0
   std::int64_t stride = 0;
   std::int64_t max_units = 0;
   bool is_identity = false;
 };
 
-void pack_weights(const AxisWeights& weights, WeightLayout layout, bool aligned, PackedAxis* out);
+// How many words to lend for these weights, at least 1; not all may be used.
+std::size_t packed_words(const AxisWeights& weights, WeightLayout layout);
+// `memory`: packed_words() of them. The arrays lie in it from its begin, one behind the other.
+PackedAxis pack_weights(const AxisWeights& weights, WeightLayout layout, bool aligned,
+                        std::uint32_t* memory);
 
 }  // namespace dts

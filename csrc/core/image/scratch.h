@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for vector loads and stores that is kept from call to call. Not thread-safe.
+// Memory for vector loads and stores that is kept from call to call. What must grow grows by
+// more than it must, so that sizes which vary soon ask for nothing. Not thread-safe.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 namespace dts {
+
+// What to ask for where `bytes` are needed: a quarter more, but at most 1 MiB more.
+constexpr std::size_t with_room(std::size_t bytes) {
+  return bytes + std::min(bytes / 4, std::size_t{1} << 20);
+}
+
+// As `values->resize(size)`, with room when it must grow; new values are anything.
+template <class T>
+void resize_with_room(std::vector<T>* values, std::size_t size) {
+  if (size > values->capacity()) {
+    values->clear();  // nothing to copy
+    values->reserve(with_room(size * sizeof(T)) / sizeof(T));
+  }
+  values->resize(size);
+}
 
 class Scratch {
  public:
@@ -18,9 +36,10 @@ class Scratch {
     if (bytes > bytes_) {
       data_.reset();
       bytes_ = 0;
-      data_.reset(static_cast<std::uint8_t*>(::operator new(bytes, kAlignment)));
-      bytes_ = bytes;
-      std::memset(data_.get(), 0, bytes);
+      const std::size_t asked = with_room(bytes);
+      data_.reset(static_cast<std::uint8_t*>(::operator new(asked, kAlignment)));
+      bytes_ = asked;
+      std::memset(data_.get(), 0, asked);
     }
     return data_.get();
   }

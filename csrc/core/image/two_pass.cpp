@@ -31,6 +31,20 @@ void TwoPassResize::run(const PackedAxis& columns, const PackedAxis& rows, bool 
   }
 }
 
+std::size_t TwoPassResize::held_bytes() const {
+  return ring_memory_.bytes() + group_memory_.bytes() + row_memory_.bytes() +
+         spread_memory_.bytes() + spare_row_.bytes() +
+         unit_planes_.capacity() * sizeof(unit_planes_[0]);
+}
+
+void TwoPassResize::release() {
+  for (Scratch* memory :
+       {&ring_memory_, &group_memory_, &row_memory_, &spread_memory_, &spare_row_}) {
+    memory->release();
+  }
+  unit_planes_ = std::vector<const std::uint8_t*>();
+}
+
 void TwoPassResize::run_horizontal_first(const PackedAxis& columns, const PackedAxis& rows,
                                          const ConstImageView& source, const ImageView& out) {
   const std::int64_t num_values = out.width * out.channels;
@@ -100,7 +114,7 @@ void TwoPassResize::lay_out_ring(const PackedAxis& rows, std::int64_t num_values
   // A group is made as a whole, up to planes_per_group - 1 units ahead of need.
   num_ring_planes_ = round_up(rows.max_units + planes_per_group - 1, planes_per_group);
   ring_ = ring_memory_.get(static_cast<std::size_t>(plane_bytes_ * num_ring_planes_));
-  unit_planes_.resize(static_cast<std::size_t>(rows.max_units));
+  resize_with_room(&unit_planes_, static_cast<std::size_t>(rows.max_units));
 }
 
 std::int64_t TwoPassResize::padded_plane_bytes(std::int64_t num_values) const {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -22,6 +23,9 @@ class TwoPassResize {
   // `columns` by one of `rows`. Both have 1 or 3 channels.
   void run(const PackedAxis& columns, const PackedAxis& rows, bool vertical_first,
            const ConstImageView& source, const ImageView& out);
+
+  std::size_t held_bytes() const;
+  void release();
 
  private:
   using SourceRows = std::array<const std::uint8_t*, kMaxRowsPerGroup>;

@@ -38,7 +38,7 @@ bool Splicer::open(ConstByteSpan data) {
   // Each segment but the last ends with a marker, so the file bounds what is asked for.
   const auto num_restarts = static_cast<std::size_t>(num_columns_ * num_rows_ - 1);
   if (num_restarts == 0 || num_restarts > coded_.size() / kMarkerBytes) return false;
-  restarts_.resize(num_restarts);
+  resize_with_room(&restarts_, num_restarts);
   const auto end = find_restarts(coded_, restarts_);
   if (!end) return false;
   end_ = *end;

@@ -240,13 +240,15 @@ void SampleCanvas::hold(const ImageView& pixels, const Flips& open_flips) {
 }
 
 std::size_t SampleCanvas::held_bytes() const {
-  return decoder_.held_bytes() + memory_[0].bytes() + memory_[1].bytes() + spare_.bytes();
+  return decoder_.held_bytes() + resampler_.held_bytes() + memory_[0].bytes() + memory_[1].bytes() +
+         spare_.bytes();
 }
 
 void SampleCanvas::shrink(std::size_t keep_bytes) {
   if (held_bytes() <= keep_bytes) return;
   for (Scratch& memory : memory_) memory.release();
   spare_.release();
+  resampler_.release();
   decoder_.shrink(0);
 }
 

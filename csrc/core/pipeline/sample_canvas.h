@@ -6,7 +6,7 @@
 //
 // Input: encoded bytes or pixels of the caller, which must stay until the next open().
 // Output: views of memory that the canvas or the caller owns, valid until the next call.
-// Memory is reused; nothing is allocated once sizes repeat. One canvas per thread.
+// Memory is used again, and grows with the largest image. One canvas per thread.
 #pragma once
 
 #include <array>

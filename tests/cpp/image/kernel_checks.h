@@ -2,6 +2,7 @@
 // Checks that every set of resize kernels must pass, one function at a time.
 #pragma once
 
+#include "image/packed_axis.h"
 #include "image/reference_resize.h"
 #include "image/resample_kernels.h"
 
@@ -57,7 +58,6 @@ inline void check_interleave(const ResampleKernels& kernels) {
 inline void check_horizontal(const ResampleKernels& kernels, std::int64_t channels) {
   Random random(12);
   AxisWeights weights;
-  PackedAxis axis;
   for (int round = 0; round < 700; ++round) {
     const std::int64_t width = draw(random, 1, round % 3 == 0 ? 300 : 30);
     const std::int64_t out_width = draw(random, 1, round % 2 == 0 ? 90 : 9);
@@ -72,7 +72,8 @@ inline void check_horizontal(const ResampleKernels& kernels, std::int64_t channe
     for (const Picture& row : rows) pointers.push_back(row.at(0, 0));
 
     compute_weights({filter, width, out_width, 0, out_width}, &weights);
-    pack_weights(weights, kernels.column_layout, false, &axis);
+    const OwnedAxis owned(weights, kernels.column_layout, false);
+    const PackedAxis& axis = owned.axis;
     Group group(kernels, out_width * channels);
     std::vector<std::uint8_t> scratch(static_cast<std::size_t>(
         horizontal_scratch_bytes(width, axis.max_units * unit_taps(kernels.column_layout))));
@@ -96,14 +97,14 @@ inline void check_horizontal(const ResampleKernels& kernels, std::int64_t channe
 inline void check_vertical(const ResampleKernels& kernels) {
   Random random(13);
   AxisWeights weights;
-  PackedAxis axis;
   for (int round = 0; round < 400; ++round) {
     const std::int64_t height = draw(random, 1, 40), width = draw(random, 1, 150);
     const std::int64_t out_height = draw(random, 1, 60);
     const Filter filter = round % 2 == 0 ? Filter::kBilinear : Filter::kLanczos;
     const Picture picture = random_picture(random, height, width, 1, round % 4 == 0 ? 1 : 0);
     compute_weights({filter, height, out_height, 0, out_height}, &weights);
-    pack_weights(weights, kernels.row_layout, true, &axis);
+    const OwnedAxis owned(weights, kernels.row_layout, true);
+    const PackedAxis& axis = owned.axis;
     std::vector<Group> groups;
     std::vector<const std::uint8_t*> planes;
     for (std::int64_t y = 0; y < height; y += kernels.rows_per_group) {

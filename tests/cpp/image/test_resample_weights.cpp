@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "image/packed_axis.h"
 #include "image/reference_resize.h"
 
 namespace dts {
@@ -92,13 +93,13 @@ TEST_CASE("weights: equal sizes are the identity for every filter") {
 TEST_CASE("weights: every layout holds them, aligned or not") {
   Random random(2);
   AxisWeights weights;
-  PackedAxis packed;
   for (int round = 0; round < 400; ++round) {
     const Axis axis = random_axis(random);
     const WeightLayout layout = kLayouts[round % 4];
     const bool aligned = draw(random, 0, 1) != 0;
     compute_weights(axis, &weights);
-    pack_weights(weights, layout, aligned, &packed);
+    const testing::OwnedAxis owned(weights, layout, aligned);
+    const PackedAxis& packed = owned.axis;
     const std::int64_t taps = unit_taps(layout);
     REQUIRE(packed.is_identity == (axis.in_size == axis.out_size));
     REQUIRE(packed.source_begin == weights.first.front());

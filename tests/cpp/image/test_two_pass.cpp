@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "image/packed_axis.h"
 #include "image/reference_resize.h"
 
 namespace dts {
@@ -20,13 +21,12 @@ using testing::resize_rows;
 Picture run(TwoPassResize& two_pass, const ResampleKernels& kernels, const Picture& in,
             Filter filter, std::int64_t width, std::int64_t height, bool vertical_first) {
   AxisWeights weights;
-  PackedAxis columns, rows;
   compute_weights({filter, in.width, width, 0, width}, &weights);
-  pack_weights(weights, kernels.column_layout, false, &columns);
+  const testing::OwnedAxis columns(weights, kernels.column_layout, false);
   compute_weights({filter, in.height, height, 0, height}, &weights);
-  pack_weights(weights, kernels.row_layout, true, &rows);
+  const testing::OwnedAxis rows(weights, kernels.row_layout, true);
   Picture out(height, width, in.channels, 5);
-  two_pass.run(columns, rows, vertical_first, in.view(), out.view());
+  two_pass.run(columns.axis, rows.axis, vertical_first, in.view(), out.view());
   REQUIRE(out.is_padding_untouched());
   return out;
 }

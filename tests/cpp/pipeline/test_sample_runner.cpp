@@ -31,6 +31,11 @@ std::shared_ptr<const SamplePlan> plan_of(const std::string& text) {
   return std::make_shared<const SamplePlan>(dts::parse_plan(text));
 }
 
+std::string replaced(std::string text, const std::string& old, const std::string& by) {
+  text.replace(text.find(old), old.size(), by);
+  return text;
+}
+
 std::vector<Bytes> photos() {
   std::vector<Bytes> all;
   for (int i = 0; i < 6; ++i) {
@@ -80,7 +85,8 @@ TEST_CASE("the standard plan is crop, resize, flip and normalize") {
   CHECK(num_flipped < 50);
 }
 
-TEST_CASE("nothing is allocated once sizes repeat") {
+// A new crop, rotation and jitter for each image, so new sizes for every piece of memory.
+TEST_CASE("nothing is allocated per sample, whatever the sizes") {
   const std::string crop_and_colours =
       kColour +
       "random_crop op=0 height=60 width=70 padding=4,4,4,4 fill=1,2,3 pad_if_needed=1\n"
@@ -92,22 +98,51 @@ TEST_CASE("nothing is allocated once sizes repeat") {
       "resize height=48 width=56 filter=3\n"
       "output height=48 width=56 channels=3 dtype=1 layout=0 scale=1\n"
       "erasing op=6 p=0.5 scale=0.02,0.33 ratio=0.3,3.3 random=1\n";
-  const std::vector<Bytes> data = photos();
-  for (const std::string& text : {kStandard, crop_and_colours}) {
+  const std::string lanczos = replaced(kStandard, "filter=2", "filter=5");
+  const std::string nearest = replaced(kStandard, "filter=2", "filter=0");
+  std::vector<Bytes> data = photos();
+  for (std::size_t i = 0; i < 6; ++i) {
+    data.push_back(dts::testing::encode(
+        {.name = "restarts", .sampling = {{2, 2}, {1, 1}, {1, 1}}, .restart_interval = 2},
+        static_cast<int>(96 + 16 * i), static_cast<int>(192 - 16 * i), static_cast<unsigned>(i)));
+  }
+  for (const std::string& text : {kStandard, lanczos, nearest, crop_and_colours}) {
     SampleRunner runner(plan_of(text));
     std::vector<float> out(3 * 48 * 56);
-    std::int64_t before = 0;
-    // The first round fills the caches and finds the largest sizes. Thirty crops have no more
-    // axes than the resampler keeps weights of.
-    for (int round = 0; round < 3; ++round) {
-      before = dts::testing::num_allocations();
-      for (std::uint64_t i = 0; i < 5 * data.size(); ++i) {
+    const auto allocations_of = [&](std::uint64_t begin, std::uint64_t end) {
+      const std::int64_t before = dts::testing::num_allocations();
+      for (std::uint64_t i = begin; i < end; ++i) {
         const auto status = runner.run(data[i % data.size()], {.seed = 1, .index = i}, out.data());
         REQUIRE(status == DecodeStatus::kOk);
       }
-    }
-    CHECK(dts::testing::num_allocations() - before == 0);
+      return dts::testing::num_allocations() - before;
+    };
+    CHECK(allocations_of(0, 1000) > 0);
+    CHECK(allocations_of(1000, 4000) == 0);
+    CHECK(runner.held_bytes() < std::size_t{2} << 20);
   }
+}
+
+// Large axes, and the rows between the passes, count like pixels.
+TEST_CASE("what a very large image needed is given back") {
+  const std::string text = replaced(kStandard, "scale=0.08,1", "scale=1,1");
+  SampleRunner runner(plan_of(text));
+  std::vector<float> out(3 * 48 * 56);
+  const std::vector<Bytes> data = photos();
+  const auto run_small = [&] {
+    for (std::uint64_t i = 0; i < 60; ++i) {
+      REQUIRE(runner.run(data[i % data.size()], {.index = i}, out.data()) == DecodeStatus::kOk);
+    }
+  };
+  run_small();
+  const std::size_t usual = runner.held_bytes();
+  Picture large(3000, 4000, 3);
+  REQUIRE(runner.run(large.view(), {}, out.data()) == DecodeStatus::kOk);
+  CHECK(runner.held_bytes() > usual);
+  runner.shrink(usual);
+  CHECK(runner.held_bytes() == 0);
+  run_small();
+  CHECK(runner.held_bytes() == usual);
 }
 
 TEST_CASE("every part of the key decides, and nothing else does") {
