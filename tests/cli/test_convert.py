@@ -112,9 +112,16 @@ def test_an_interruption_says_how_to_go_on(
     assert "interrupted: finished work is kept beside" in capsys.readouterr().err
 
 
-def test_estimates_are_of_level_0(image_folder: Make, capsys: Capture) -> None:
-    assert main(["convert", str(image_folder()), "--estimate", "--level", "3"]) == 1
-    assert "--estimate is for level 0" in capsys.readouterr().err
+def test_estimates_take_every_option(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> None:
+    root, target = str(image_folder()), str(tmp_path / "x.dts")
+    options = [root, "-o", target, "--level", "3", "--num-volumes", "2", "--restart-interval", "none"]
+    assert main(["convert", *options, "--estimate", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert main(["convert", *options, "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    for name in ("num_samples", "file_bytes", "stored_bytes", "num_blocks"):
+        assert found[name] == report[name]
+    assert found["num_files"] == 2
 
 
 def test_restart_intervals() -> None:

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Arguments of convert(): allowed values, wrong values, and those of later versions."""
+"""Arguments of convert(): allowed and wrong values."""
 
 from __future__ import annotations
 
 import inspect
-import re
 from typing import Any
 
 import pytest
@@ -13,13 +12,8 @@ from torch_dts.convert import convert
 from torch_dts.convert._arguments import Options, check_arguments, check_class_to_idx
 from torch_dts.convert._raw_arguments import RawOptions
 
-LATER = {
-    "targets": None,
-}
-
 
 def check(**changes: Any) -> Options:
-    later = {**LATER, **{name: changes.pop(name) for name in list(changes) if name in LATER}}
     values: dict[str, Any] = {
         "level": 0,
         "split": None,
@@ -46,7 +40,7 @@ def check(**changes: Any) -> Options:
         "progress": None,
         **changes,
     }
-    return check_arguments(**values, later=later)
+    return check_arguments(**values)
 
 
 def test_defaults() -> None:
@@ -75,29 +69,17 @@ def test_defaults() -> None:
 
 def test_every_argument_of_convert_is_checked() -> None:
     names = set(inspect.signature(convert).parameters) - {"source", "path"}
-    checked = set(inspect.signature(check_arguments).parameters) - {"later"}
-    assert names == checked | set(LATER) | {"labels"}  # which _open_path checks
+    checked = set(inspect.signature(check_arguments).parameters)
+    assert names == checked | {"labels", "targets"}  # which _labels and _targets check
 
 
 def test_convert_s_defaults_are_allowed() -> None:
     defaults = {
         name: parameter.default
         for name, parameter in inspect.signature(convert).parameters.items()
-        if name not in ("source", "path", "labels")
+        if name not in ("source", "path", "labels", "targets")
     }
     assert check(**defaults).order == "shuffled"
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "now"),
-    [
-        ("targets", "boxes", "one class number"),
-    ],
-)
-def test_not_yet(name: str, value: object, now: str) -> None:
-    head = f"convert({name}={value!r}) is not supported yet: "
-    with pytest.raises(ValueError, match=f"{re.escape(head)}.*{re.escape(now)}"):
-        check(**{name: value})
 
 
 @pytest.mark.parametrize(
@@ -129,8 +111,10 @@ def test_compat_stores_pillow_s_bytes() -> None:
         ({"min_blocks": 0, "compat": True}, "min_blocks=0 must be at least 1"),
         ({"compat": True, "num_volumes": 2}, "num_volumes=2: what compat=True writes for reads one"),
         ({"compat": True, "num_volumes": 2, "volume": 0}, "reads one file; leave one of them out"),
-        ({"stats": True, "num_volumes": 2}, "stats=True is for one file, num_volumes=2"),
-        ({"resume": True, "num_volumes": 3}, "write the 3 volumes one after the other, with volume=0 to 2"),
+        (
+            {"stats": True, "num_volumes": 2, "volume": 1},
+            "stats=True is for the whole set, volume=1 does not",
+        ),
         ({"restart_interval": 4, "encoding": "pixels"}, "restart_interval=4 is for JPEGs, encoding='pixels'"),
     ],
 )

@@ -96,13 +96,13 @@ def blocks(tmp_path: pathlib.Path) -> pathlib.Path:
 def recoded(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Counts the samples that recoders get."""
     counts: list[int] = []
-    recode = _recode._Stage.recode_chunk
+    recode = _recode.RecodeStage.recode_chunk
 
-    def counting(self: _recode._Stage, ranks: object) -> object:
+    def counting(self: _recode.RecodeStage, ranks: object) -> object:
         counts.append(ranks.numel())  # type: ignore[attr-defined]
         return recode(self, ranks)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_recode._Stage, "recode_chunk", counting)
+    monkeypatch.setattr(_recode.RecodeStage, "recode_chunk", counting)
     return counts
 
 
@@ -272,16 +272,16 @@ def test_a_second_conversion_meanwhile(
     photos: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found: list[BaseException] = []
-    recode = _recode._Stage.recode_chunk
+    recode = _recode.RecodeStage.recode_chunk
 
-    def again(self: _recode._Stage, ranks: object) -> object:
+    def again(self: _recode.RecodeStage, ranks: object) -> object:
         for resume in (True, False):
             with pytest.raises(BlockingIOError, match="another process is converting to this file") as caught:
                 torch_dts.convert(photos, tmp_path / "x.dts", resume=resume)
             found.append(caught.value)
         return recode(self, ranks)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(_recode._Stage, "recode_chunk", again)
+    monkeypatch.setattr(_recode.RecodeStage, "recode_chunk", again)
     torch_dts.convert(photos, tmp_path / "x.dts", level=1, resume=True, num_workers=1)
     assert found
     assert outputs(tmp_path) == ["x.dts"]

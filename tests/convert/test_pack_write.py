@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 from torch_dts import CorruptFileError, _native
+from torch_dts._progress import Progress
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._pack_write import plan_blocks, write_blocks
 from torch_dts.convert._samples import Samples
@@ -119,7 +120,8 @@ def test_files_and_spooled_samples_in_one_block(tmp_path: pathlib.Path, image_fo
     plan = plan_blocks(kept, BLOCK, "shuffled", 1)
     target = tmp_path / "x.dts"
     writer = open_writer(target, 1)
-    totals = write_blocks(writer, plan, kept, 2, False)
+    with Progress("writing", 1, False) as bar:
+        totals = write_blocks(writer, plan, kept, 2, bar)
     _native.writer_finish(writer, totals.max_area, int(kept.sizes.sum()))
     samples.close()
     # The PNG's area is known from the check, not from the copied bytes.
@@ -140,7 +142,8 @@ def test_a_source_that_changed(tmp_path: pathlib.Path, image_folder: Make) -> No
         file.write(b"more")
     plan = plan_blocks(kept, BLOCK, "source", 42)
     writer = open_writer(tmp_path / "x.dts", 1)
-    with pytest.raises(CorruptFileError, match=r"a/0\.jpg.*changed"):
-        write_blocks(writer, plan, kept, 1, False)
+    changed = pytest.raises(CorruptFileError, match=r"a/0\.jpg.*changed")
+    with Progress("writing", 1, False) as bar, changed:
+        write_blocks(writer, plan, kept, 1, bar)
     _native.writer_abort(writer)
     assert [name for name in os.listdir(tmp_path) if "x.dts" in name] == []

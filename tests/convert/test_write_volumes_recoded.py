@@ -101,9 +101,9 @@ def test_one_by_one(
 ) -> None:
     whole = convert(photos, tmp_path / "whole" / "x.dts", num_volumes=3, **way)
     encoded: list[int] = []
-    recode = _recode._Stage.recode_chunk
+    recode = _recode.RecodeStage.recode_chunk
     monkeypatch.setattr(
-        _recode._Stage,
+        _recode.RecodeStage,
         "recode_chunk",
         lambda stage, ranks: (encoded.extend(stage._kept.numbers[ranks].tolist()), recode(stage, ranks))[1],
     )
@@ -194,7 +194,7 @@ def test_a_failure_leaves_nothing(
     def failing(*_: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(_recode._Stage, "put_aside", failing)
+    monkeypatch.setattr(_recode.RecodeStage, "put_aside", failing)
     for volume in (None, 1):
         with pytest.raises(OSError, match="No space left"):
             convert(photos, tmp_path / "x.dts", num_volumes=2, volume=volume, level=3)

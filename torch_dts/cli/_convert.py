@@ -41,7 +41,7 @@ examples:
   torch-dts convert flat.tar --labels labels.csv  rows "name.jpg,class" for images without class folders
   torch-dts convert 'shards/s-{000..099}.tar' -o train.dts
                                                   WebDataset shards (jpg and cls)
-  torch-dts convert photos --estimate             size, time and bad files, writing nothing
+  torch-dts convert photos --level 3 --estimate   size, time and bad files, writing nothing
   torch-dts convert photos --check decode --on-error skip
                                                   decodes every image, leaves damaged ones out and lists them
 """
@@ -69,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add(
         "--estimate",
         action="store_true",
-        help="look at some images, predict size, time and bad files, write nothing",
+        help="check and encode some images; predict size, time and bad files; write nothing",
     )
     add(
         "--labels",
@@ -193,52 +193,38 @@ def run(args: argparse.Namespace) -> int:
     """Runs the command; returns the exit code."""
     source = args.source[0] if len(args.source) == 1 else args.source
     numbers = None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx)
+    arguments = {
+        "labels": args.labels,
+        "split": args.split,
+        "class_to_idx": numbers,
+        "allow_empty": args.allow_empty,
+        "order": args.order,
+        "seed": args.seed,
+        "check": args.check,
+        "on_error": args.on_error,
+        "overwrite": args.overwrite,
+        "level": args.level,
+        "restart_interval": args.restart_interval,
+        "metadata": args.metadata,
+        "encoding": args.encoding,
+        "max_size": args.max_size,
+        "raw_fraction": args.raw_fraction,
+        "raw_max_pixels": args.raw_max_pixels,
+        "resume": args.resume,
+        "compat": args.compat,
+        "min_blocks": args.min_blocks,
+        "block_size": args.block_size,
+        "num_volumes": args.num_volumes,
+        "volume": args.volume,
+        "num_workers": args.num_workers,
+        "stats": args.stats,
+        "progress": args.progress,
+    }
     if args.estimate:
-        if args.level or args.restart_interval not in ("default", None) or args.compat:
-            raise ValueError("--estimate is for level 0 without restart markers, where bytes are kept")
-        found = estimate(
-            source,
-            labels=args.labels,
-            split=args.split,
-            class_to_idx=numbers,
-            allow_empty=args.allow_empty,
-            check=args.check,
-            block_size=args.block_size,
-            seed=args.seed,
-            num_workers=args.num_workers,
-            progress=args.progress,
-        )
+        found = estimate(source, args.output, **arguments)
         emit(json.dumps(_estimate.as_dict(found)) if args.json else str(found))
         return 0
-    report = convert(
-        source,
-        args.output,
-        labels=args.labels,
-        split=args.split,
-        class_to_idx=numbers,
-        allow_empty=args.allow_empty,
-        order=args.order,
-        seed=args.seed,
-        check=args.check,
-        on_error=args.on_error,
-        overwrite=args.overwrite,
-        level=args.level,
-        restart_interval=args.restart_interval,
-        metadata=args.metadata,
-        encoding=args.encoding,
-        max_size=args.max_size,
-        raw_fraction=args.raw_fraction,
-        raw_max_pixels=args.raw_max_pixels,
-        resume=args.resume,
-        compat=args.compat,
-        min_blocks=args.min_blocks,
-        block_size=args.block_size,
-        num_volumes=args.num_volumes,
-        volume=args.volume,
-        num_workers=args.num_workers,
-        stats=args.stats,
-        progress=args.progress,
-    )
+    report = convert(source, args.output, **arguments)
     emit(json.dumps(as_dict(report)) if args.json else str(report))
     return 0
 

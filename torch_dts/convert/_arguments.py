@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import index
-from typing import Any
 
 from torch_dts._parallel import check_num_workers
 from torch_dts.convert._raw_arguments import RawOptions, check_raw_arguments
@@ -24,11 +23,6 @@ ENCODINGS = ("jpeg", "pixels", "png", "raw", "mixed")
 ON_ERRORS = ("raise", "skip", "keep")
 METADATA = ("needed", "keep")
 MOST_RESTART_INTERVAL = 65_535  # MCUs: JPEG's DRI has 16 bits
-
-# What arguments of later versions may hold today, and how that is said.
-_NOW: dict[str, tuple[tuple[Any, ...], str]] = {
-    "targets": ((None,), "only None: one class number a sample"),
-}
 
 
 @dataclass(frozen=True)
@@ -86,24 +80,16 @@ def check_arguments(
     num_volumes: int = 1,
     volume: int | None = None,
     stats: bool = False,
-    later: Mapping[str, Any],
 ) -> Options:
     """Checks every argument but source and path.
 
-    Args:
-        later: The arguments that later versions own, by name.
-
     Raises:
-        ValueError: A value outside of the allowed set, or one that is not supported yet.
+        ValueError: A value outside of the allowed set.
         TypeError: A value of the wrong type.
     """
     level = _as_int("level", level)
     if level not in (0, 1, 2, 3):
         raise ValueError(f"level must be 0, 1, 2 or 3, not {level!r}")
-    for name, value in later.items():
-        allowed, now = _NOW[name]
-        if not any(value is each or (type(value) is type(each) and value == each) for each in allowed):
-            raise not_yet(name, value, now)
     if progress is not None and not isinstance(progress, bool):
         raise TypeError(f"progress must be True, False or None, not {progress!r}")
     encoding = _one_of("encoding", encoding, ENCODINGS)
@@ -145,15 +131,10 @@ def check_arguments(
         raise ValueError(
             f"num_volumes={count}: what compat=True writes for reads one file; leave one of them out"
         )
-    if resume and count > 1 and number is None:
+    if stats and number is not None:
         raise ValueError(
-            f"resume=True is for one file: write the {count} volumes one after the other, with volume=0 to "
-            f"{count - 1}, or leave it out"
-        )
-    if stats and count > 1:
-        raise ValueError(
-            f"stats=True is for one file, num_volumes={count}: a volume does not know the others' pixels; "
-            "leave one of them out"
+            f"stats=True is for the whole set, volume={number} does not know the others' pixels: leave "
+            "one of them out"
         )
     return Options(
         level=level,
@@ -200,11 +181,6 @@ def check_volumes(num_volumes: object, volume: object) -> tuple[int, int | None]
     if not 0 <= number < count:
         raise ValueError(f"volume must be 0 to {count - 1}, as num_volumes is {count}, not {number}")
     return count, number
-
-
-def not_yet(name: str, value: object, now: str) -> ValueError:
-    """The error for an argument whose work comes in a later version."""
-    return ValueError(f"convert({name}={value!r}) is not supported yet: {now}")
 
 
 def check_class_to_idx(class_to_idx: Mapping[str, int]) -> dict[str, int]:

@@ -13,9 +13,10 @@ from torch_dts.convert._compat import compat_path
 from torch_dts.convert._convert_samples import convert_samples
 from torch_dts.convert._open_path import open_path
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
-from torch_dts.convert._pixel_write import write_pixel_set
+from torch_dts.convert._pixel_write import refuse_block_arguments, write_pixel_set
 from torch_dts.convert._report import ConvertReport
 from torch_dts.convert._sources import kind_of, list_samples
+from torch_dts.convert._targets import read_targets
 from torch_dts.convert._volumes import find_volumes
 
 
@@ -117,8 +118,8 @@ def convert(
             level 0, "auto" at levels 1 to 3.
         block_size: Bytes of a block, a multiple of 16 MiB under 4 GiB. None: 16 MiB.
         resume: Keep finished work in files beside the target when the conversion stops or is
-            killed, and go on from there. Of several volumes only with `volume`. False: nothing is
-            left, and what an earlier call left is deleted.
+            killed, and go on from there. False: nothing is left, and what an earlier call left is
+            deleted.
         compat: Write what the format's first readers take: samples numbered by file name, packed
             as their exporter does, at levels 1 to 3 with Pillow's bytes as they are. A set that
             its packing fails on is packed our way within its limits (the report says so). `path`
@@ -141,27 +142,30 @@ def convert(
             line, a mapping of file names to labels, or a sequence in the order of the sorted files.
             Labels are class names (sorted for their numbers, or as `class_to_idx` has them) or class
             numbers. Every image needs one, every row an image.
+        targets: Classes in place of those of any source, which are not looked at then: a sequence, tensor or
+            array with a class number or a class name for each sample, in the order of the source, bad samples
+            too. Numbers are those of `class_to_idx`, else of the source's classes. Names have the numbers
+            of `class_to_idx`, else of the source where it has all of them, else they are sorted for theirs.
         raw_fraction: With encoding="mixed", the part of the images that are stored as pixels, 0 to 1,
             chosen by the CRC-32 of their bytes.
         raw_max_pixels: With encoding="mixed", the width * height that an image stored as pixels has
             at most. With both, an image must meet both.
         num_workers: Threads; at levels 1 to 3 each has a process for Pillow beside it. None:
             one per usable CPU.
-        stats: Decode every stored sample and write mean and std of all their pixels into the header,
+        stats: Decode every stored sample and write mean and std of all their pixels into the header (of a
+            set, those of the whole set into each volume's; not with `volume`),
             as torchvision's Normalize takes them (of 0 to 1, RGB; gray counts as three equal
             channels): ``DTSFile(path).header.normalize_mean``, ``normalize_std``. Samples that
             can't be decoded are left out, with a warning. Takes about as long as decoding the
             set once.
         progress: Show a bar on stderr. None: when stderr is a terminal.
 
-    The other arguments belong to later versions and take their defaults only.
-
     Returns:
         A `ConvertReport`: what was written and what was left out. Also the file's path:
         `DTSDataset(convert(folder))` works.
 
     Raises:
-        ValueError: A wrong or not yet supported argument, a sample larger than a block,
+        ValueError: A wrong argument, a sample larger than a block,
             no samples, fewer samples than volumes, an output that is one of the sources, a volume
             beside volumes of another set, finished work of another conversion (resume=True; says
             what differs).
@@ -200,14 +204,21 @@ def convert(
         stats=stats,
         num_volumes=num_volumes,
         volume=volume,
-        later={
-            "targets": targets,
-        },
     )
+    given_targets = None if targets is None else read_targets(targets)
+    if labels is not None and targets is not None:
+        raise ValueError("labels= and targets= both say the classes: leave one of them out")
     source = open_path(source, labels, options.split)
     if options.compat:
         path = compat_path(path, source, options.level, options.split)
-    volumes = find_volumes(path, source, options.overwrite, options.num_volumes, options.volume)
+    volumes = find_volumes(
+        path,
+        source,
+        options.overwrite,
+        options.num_volumes,
+        options.volume,
+        is_resumed=options.resume,
+    )
     target = volumes[0].path
     if options.encoding in ("jpeg", "pixels"):
         pixels = find_pixel_set(
@@ -215,24 +226,10 @@ def convert(
             is_asked=options.encoding == "pixels",
             class_to_idx=options.class_to_idx,
             progress=options.progress,
+            targets=given_targets,
         )
         if pixels is not None:
-            if block_size is not None:
-                raise ValueError(
-                    f"block_size={block_size} has no meaning for a pixel file, which has no blocks: leave it "
-                    "out, or pass encoding='png' to store the images in blocks"
-                )
-            if options.num_volumes > 1:
-                raise ValueError(
-                    f"num_volumes={num_volumes} has no meaning for a pixel file, which is one file: leave it "
-                    "out, or pass encoding='png' to store the images in blocks"
-                )
-            is_recoded = options.level or options.restart_interval is not None or options.raw.max_size
-            if is_recoded or options.resume or options.compat:
-                raise ValueError(
-                    "level, max_size, restart_interval, resume and compat have no meaning for a pixel file, "
-                    "whose pixels are kept as they are: leave them out"
-                )
+            refuse_block_arguments(options, block_size)
             return _convert_pixels(target, source, pixels, options, started)
     samples = list_samples(
         source,
@@ -240,6 +237,7 @@ def convert(
         allow_empty=options.allow_empty,
         spool_dir=os.path.dirname(target) or os.curdir,
         progress=options.progress,
+        targets=given_targets,
     )
     try:
         return convert_samples(volumes, samples, options, started)

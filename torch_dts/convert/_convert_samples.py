@@ -29,7 +29,7 @@ from torch_dts.convert._pack_write import BlockPlan, plan_blocks
 from torch_dts.convert._recode import Recoder, recode_samples
 from torch_dts.convert._recoders import make_recoder
 from torch_dts.convert._report import ConvertReport, RecodeFacts
-from torch_dts.convert._resume import open_journal, open_spool
+from torch_dts.convert._resume import open_journal, open_spool, refuse_journal
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._target import refuse_source
 from torch_dts.convert._volumes import (
@@ -64,7 +64,10 @@ def convert_samples(
         key = _parameters(options, is_val, recoder)
         journal = stack.enter_context(open_journal(target, samples, key, options.resume))
         for each in volumes[1:]:
-            discard_journal(each.path)
+            if options.resume:
+                refuse_journal(each.path, each.number)
+            else:
+                discard_journal(each.path)
         checked = _check(samples, options, journal)
         for each in volumes:
             refuse_source(each.path, samples.files, checked.sizes)
@@ -98,7 +101,7 @@ def convert_samples(
                 identity = add_gaps(identity, recoded.bad)
         parts: list[Part] = []
         for volume, own_kept, ranks in divide(volumes, kept, own, options.order, options.seed):
-            plan, packing_note = _plan(own_kept, options)
+            plan, packing_note = plan_samples(own_kept, options)
             facts = None if recoded is None else recoded.facts_of(own_kept)
             info = _encode_info(options, choice.kept, len(left_out), recoder, facts)
             file_facts = FileFacts(
@@ -109,7 +112,6 @@ def convert_samples(
                 info=_metadata.add_set(info, identity) if identity else info,
                 has_raw=_has_raw(samples, recoder),
                 compat=options.compat,
-                has_stats=options.stats,
             )
             parts.append(Part(volume, own_kept, ranks, plan, file_facts))
         totals = write_volumes(
@@ -117,6 +119,7 @@ def convert_samples(
             overwrite=options.overwrite,
             num_workers=options.num_workers,
             progress=options.progress,
+            has_stats=options.stats,
             journal=journal,
         )
     return ConvertReport(
@@ -162,7 +165,7 @@ def _identify(
     return identity
 
 
-def _plan(kept: Kept, options: Options) -> tuple[BlockPlan, str]:
+def plan_samples(kept: Kept, options: Options) -> tuple[BlockPlan, str]:
     """Which sample goes into which block; with compat=True, why that is not as it should be."""
     if options.compat:
         return plan_compat(kept, options.level, options.min_blocks)

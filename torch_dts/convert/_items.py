@@ -36,12 +36,13 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def read_item(item: object, where: str) -> tuple[str, Encoded, int]:
+def read_item(item: object, where: str, has_label: bool = True) -> tuple[str, Encoded, int]:
     """Takes an item apart.
 
     Args:
         item: (path | encoded bytes | PIL image, class number).
         where: What to call it in an error.
+        has_label: False: the second part may be anything, and counts as 0.
 
     Returns:
         path ("" for an item without a file), encoded bytes (b"" for a path), class number.
@@ -52,7 +53,7 @@ def read_item(item: object, where: str) -> tuple[str, Encoded, int]:
     if not isinstance(item, (tuple, list)) or len(item) != 2:
         raise TypeError(f"{where} must be (image, class number), found {describe(item)}")
     image, label = item
-    number = class_number(label, where)
+    number = class_number(label, where) if has_label else 0
     if isinstance(image, (str, os.PathLike)):
         return _file_path(image, where), b"", number
     if isinstance(image, (bytes, bytearray)):

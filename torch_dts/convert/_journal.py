@@ -13,6 +13,9 @@ The first record that is torn or wrong ends the journal; what follows is cut off
     SMPL  int64 rows of encoded samples (ROW)
     PLAN  SHA-256 of which sample lies where; blocks before it are void
     BLCK  int64: block, CRC-32, bytes of samples, largest area, JPEGs without EOI
+    PUBL  int64: inodes of finished volumes, which get their names from now on
+
+Blocks of a set are numbered volume after volume.
 """
 
 from __future__ import annotations
@@ -125,6 +128,10 @@ class Journal:
         self._blocks[block_id] = facts
         self._append(b"BLCK", struct.pack(f"<{_BLOCK}q", block_id, *facts))
 
+    def note_publication(self, inodes: list[int]) -> None:
+        """The finished volumes of a set, before the first of them gets its name."""
+        self._append(b"PUBL", struct.pack(f"<{len(inodes)}q", *inodes))
+
     def close(self) -> None:
         """Gives the lock back; journal and samples stay. Idempotent."""
         self._file.close()
@@ -208,6 +215,26 @@ class Journal:
             f"{'; '.join(parts)}. Nothing was changed. Convert as before to go on, or with resume=False to "
             f"start afresh"
         )
+
+
+@contextlib.contextmanager
+def published_files(target: str) -> Iterator[list[int]]:
+    """What `note_publication` said last in the journal of `target`, which is locked meanwhile; [] without it.
+
+    Raises:
+        BlockingIOError: The conversion is still running.
+    """
+    path = target + JOURNAL_SUFFIX
+    if not os.path.isfile(path) or os.path.islink(path):
+        yield []
+        return
+    with _open_locked(path) as file:
+        data = file.read()
+        inodes: list[int] = []
+        for tag, payload, _ in _records(data, len(_MAGIC)) if data.startswith(_MAGIC) else ():
+            if tag == b"PUBL":
+                inodes = list(struct.unpack(f"<{len(payload) // 8}q", payload))
+        yield inodes
 
 
 def discard_journal(target: str) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -98,15 +99,16 @@ def write_blocks(
     plan: BlockPlan,
     kept: Kept,
     num_workers: int,
-    progress: bool | None,
+    bar: Progress,
     level: int = 0,
-    journal: Journal | None = None,
+    finished: FinishedBlocks | None = None,
     stats: PixelStats | None = None,
 ) -> Totals:
     """Copies all samples into blocks and gives them to the writer.
 
     Args:
-        journal: Knows the blocks that an earlier run has left in the partial file, and gets the
+        bar: Counts the bytes of the samples.
+        finished: Knows the blocks that an earlier run has left in the partial file, and gets the
             others. The writer is a resumed one then.
         stats: Gets the pixels of all samples.
 
@@ -115,20 +117,47 @@ def write_blocks(
         CorruptFileError: A source file changed its size since it was listed.
     """
     totals = Totals()
-    finished = {} if journal is None else journal.begin_blocks(plan.digest(kept))
-    fill = _BlockFiller(writer, plan, kept, level, finished, stats)
+    fill = _BlockFiller(writer, plan, kept, level, {} if finished is None else finished.blocks, stats)
     num_threads = min(num_workers, plan.num_blocks)
-    with Progress("writing", int(kept.sizes.sum()), progress, is_bytes=True) as bar:
-        for block_id, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
-            facts, is_adopted = done
-            totals.num_resumed += is_adopted
-            if journal is not None and not is_adopted:
-                journal.add_block(block_id, facts)
-            _, num_bytes, max_area, num_missing_eoi = facts
-            totals.max_area = max(totals.max_area, max_area)
-            totals.num_missing_eoi += num_missing_eoi
-            bar.add(num_bytes)
+    for block_id, done in map_in_order(fill.write_block, range(plan.num_blocks), num_threads):
+        facts, is_adopted = done
+        totals.num_resumed += is_adopted
+        if finished is not None and not is_adopted:
+            finished.add(block_id, facts)
+        _, num_bytes, max_area, num_missing_eoi = facts
+        totals.max_area = max(totals.max_area, max_area)
+        totals.num_missing_eoi += num_missing_eoi
+        bar.add(num_bytes)
     return totals
+
+
+@dataclass(frozen=True)
+class FinishedBlocks:
+    """What a journal knows of one file's blocks."""
+
+    journal: Journal
+    first: int
+    """The journal's number of the file's first block."""
+    blocks: dict[int, list[int]]
+    """Finished ones by number in the file (see `Journal.begin_blocks`)."""
+
+    def add(self, block_id: int, facts: list[int]) -> None:
+        """A block that is whole in the partial file."""
+        self.journal.add_block(self.first + block_id, facts)
+
+
+def finished_blocks(journal: Journal, plans: Sequence[tuple[BlockPlan, Kept]]) -> list[FinishedBlocks]:
+    """What a journal knows of the blocks of each file of a set."""
+    digests = [plan.digest(kept) for plan, kept in plans]
+    whole = digests[0] if len(digests) == 1 else hashlib.sha256(b"".join(digests)).digest()
+    known = journal.begin_blocks(whole)
+    found, first = [], 0
+    for plan, _ in plans:
+        end = first + plan.num_blocks
+        own = {block_id - first: facts for block_id, facts in known.items() if first <= block_id < end}
+        found.append(FinishedBlocks(journal, first, own))
+        first = end
+    return found
 
 
 class _BlockFiller:

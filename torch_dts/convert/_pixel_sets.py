@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from torch_dts.convert._pixel_leaf import (
     size_text,
 )
 from torch_dts.convert._sources import check_not_empty, common_classes, flatten
+from torch_dts.convert._targets import Targets
 
 MAX_CLASSES = 256  # labels are bytes
 _PIECE_BYTES = 4 << 20
@@ -75,7 +77,12 @@ class PixelSet:
 
 
 def find_pixel_set(
-    source: Any, *, is_asked: bool, class_to_idx: Mapping[str, int] | None, progress: bool | None
+    source: Any,
+    *,
+    is_asked: bool,
+    class_to_idx: Mapping[str, int] | None,
+    progress: bool | None,
+    targets: Targets | None = None,
 ) -> PixelSet | None:
     """What a source is as a pixel set; None: it is none.
 
@@ -85,6 +92,7 @@ def find_pixel_set(
             data set of images of one size is, and what is none is an error.
         class_to_idx: Class numbers to use in place of the source's; None: the source's.
         progress: For items that are read one by one.
+        targets: Classes in place of the source's.
 
     Raises:
         ValueError: More than a pixel file holds, labels or classes that don't fit;
@@ -108,8 +116,13 @@ def find_pixel_set(
     found = [open_images(leaf) if is_array_set(leaf) else None for leaf in leaves]
     if not is_asked and (None in found or len({images.shape for images in found if images}) > 1):
         return None
-    classes = common_classes(leaves)
-    if class_to_idx is None and classes is not None:
+    classes = None
+    if targets is None:
+        classes = common_classes(leaves)
+    else:
+        with contextlib.suppress(ValueError):  # data sets of different classes may be joined then
+            classes = common_classes(leaves)
+    if class_to_idx is None and targets is None and classes is not None:
         _check_num_classes(len(classes))
     images = []
     for number, leaf in enumerate(leaves):
@@ -127,7 +140,9 @@ def find_pixel_set(
     for number, each in enumerate(images):
         at = leaf_of == number
         labels[at] = each.labels[item_of[at]]
-    if class_to_idx is not None:
+    if targets is not None:
+        labels, classes = targets.settle(len(labels), classes, class_to_idx)
+    elif class_to_idx is not None:
         labels, classes = apply_class_to_idx(labels, classes, class_to_idx)
     elif classes is None:
         classes = number_classes(labels)

@@ -9,9 +9,30 @@ import json
 from torch_dts import _native
 from torch_dts._progress import Progress
 from torch_dts._version import __version__
+from torch_dts.convert._arguments import Options
 from torch_dts.convert._metadata import encode_classes
 from torch_dts.convert._pixel_sets import PixelSet
 from torch_dts.convert._stats import PixelStats
+
+
+def refuse_block_arguments(options: Options, block_size: object) -> None:
+    """Raises ValueError for arguments that a pixel file has no use for; `block_size`: as given."""
+    for name, value, is_given in (
+        ("block_size", block_size, block_size is not None),
+        ("num_volumes", options.num_volumes, options.num_volumes > 1),
+    ):
+        if is_given:
+            what = "has no blocks" if name == "block_size" else "is one file"
+            raise ValueError(
+                f"{name}={value} has no meaning for a pixel file, which {what}: leave it out, or pass "
+                "encoding='png' to store the images in blocks"
+            )
+    is_recoded = options.level or options.restart_interval is not None or options.raw.max_size
+    if is_recoded or options.resume or options.compat:
+        raise ValueError(
+            "level, max_size, restart_interval, resume and compat have no meaning for a pixel file, "
+            "whose pixels are kept as they are: leave them out"
+        )
 
 
 def write_pixel_set(

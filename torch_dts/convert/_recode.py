@@ -138,13 +138,13 @@ def recode_samples(
         OSError: A source can't be read, or the disk is full.
         CorruptFileError: A source file changed since it was listed.
     """
-    stage = _Stage(kept, recoder, spool, on_error)
+    stage = RecodeStage(kept, recoder, spool, on_error)
     if journal is not None:
         stage.take_over(journal.samples)
     todo = (~stage.is_done[kept.numbers]).nonzero().flatten()
     with Progress(recoder.name, len(kept), progress) as bar:
         bar.add(len(kept) - todo.numel())
-        chunks = _chunks(todo, kept.sizes)
+        chunks = in_chunks(todo, kept.sizes)
         for chunk, stored in map_in_order(stage.recode_chunk, chunks, num_workers):
             rows = stage.put_aside(chunk, stored)
             if journal is not None:
@@ -155,8 +155,8 @@ def recode_samples(
     return stage.result()
 
 
-class _Stage:
-    """Tables by number in the source."""
+class RecodeStage:
+    """The stage at work: tables by number in the source."""
 
     def __init__(self, kept: Kept, recoder: Recoder, spool: Spool, on_error: str) -> None:
         count = len(kept.samples)
@@ -268,7 +268,7 @@ def _as_image_files(arena: Tensor, offsets: Tensor, sizes: Tensor) -> tuple[Tens
     return joined, torch.cumsum(sizes, 0) - sizes, sizes
 
 
-def _chunks(ranks: Tensor, sizes: Tensor) -> Iterator[Tensor]:
+def in_chunks(ranks: Tensor, sizes: Tensor) -> Iterator[Tensor]:
     """Runs of at most 16 samples and, a single large one aside, 4 MiB."""
     start, total = 0, 0
     for at, size in enumerate(sizes[ranks].tolist()):

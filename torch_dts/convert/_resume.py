@@ -55,6 +55,15 @@ def open_journal(
     journal.remove()
 
 
+def refuse_journal(target: str, volume: int) -> None:
+    """Raises ValueError where a volume, to be written with others, has finished work of its own."""
+    if os.path.lexists(target + JOURNAL_SUFFIX):
+        raise ValueError(
+            f"{display(target + JOURNAL_SUFFIX)} has finished work of this volume alone: go on with "
+            f"volume={volume}, or delete it"
+        )
+
+
 def open_spool(target: str, journal: Journal | None) -> Spool:
     """Where encoded samples are put aside: a named file where a journal knows them."""
     directory = os.path.dirname(target) or os.curdir

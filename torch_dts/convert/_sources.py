@@ -8,6 +8,7 @@ map-style data sets, whose items are asked for once each.
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -37,6 +38,7 @@ from torch_dts.convert._pixel_leaf import says_training
 from torch_dts.convert._samples import OUR_TROUBLE, Samples
 from torch_dts.convert._spool import Spool
 from torch_dts.convert._stored import PixelItems, StoredSamples, as_place, file_prefixes, plain_file
+from torch_dts.convert._targets import Targets
 from torch_dts.file import DTSFile
 
 
@@ -47,6 +49,7 @@ def list_samples(
     allow_empty: bool,
     spool_dir: str,
     progress: bool | None,
+    targets: Targets | None = None,
 ) -> Samples:
     """Lists the samples of a source. The caller closes the result.
 
@@ -57,6 +60,7 @@ def list_samples(
         allow_empty: For a path: classes without images are fine.
         spool_dir: Where samples without a file are put aside.
         progress: True, False, or None for "on a terminal".
+        targets: Classes in place of the source's, which are not looked at then.
 
     Raises:
         TypeError: Not a data set, or an item of another type; names the item.
@@ -64,12 +68,18 @@ def list_samples(
         OSError: A wrong root folder, or one below it that can't be listed.
         CorruptFileError: A .dts file of the source is damaged.
     """
-    if isinstance(source, ArchiveSource):
-        return list_archive_samples(
-            source, class_to_idx=class_to_idx, allow_empty=allow_empty, progress=progress
-        )
-    if isinstance(source, LabelledFolder):
-        return list_labelled_samples(source, class_to_idx=class_to_idx)
+    if isinstance(source, (ArchiveSource, LabelledFolder)):
+        own = class_to_idx if targets is None else None
+        if isinstance(source, LabelledFolder):
+            samples = list_labelled_samples(source, class_to_idx=own)
+        else:
+            samples = list_archive_samples(
+                source, class_to_idx=own, allow_empty=allow_empty, progress=progress
+            )
+        if targets is not None:
+            settled = targets.settle(len(samples), samples.classes, class_to_idx)
+            samples.labels, samples.classes = settled
+        return samples
     with told_when_slow(f"listing {display(str(folder_root(source)))}", progress):
         if is_path(source):
             source = open_folder(str(folder_root(source)), allow_empty)
@@ -77,7 +87,7 @@ def list_samples(
             check_listable(str(folder_root(source)))
     leaves, leaf_of, item_of = flatten(source)
     check_not_empty(source, leaf_of)
-    reader = _Reader(len(leaf_of), spool_dir, progress)
+    reader = _Reader(len(leaf_of), spool_dir, progress, targets)
     try:
         for number, leaf in enumerate(leaves):
             at = (leaf_of == number).nonzero().flatten()
@@ -120,7 +130,10 @@ def flatten(dataset: Any) -> tuple[list[Any], Tensor, Tensor]:
 class _Reader:
     """Collects the samples of the leaves, each at its place in the source."""
 
-    def __init__(self, num_samples: int, spool_dir: str, progress: bool | None) -> None:
+    def __init__(
+        self, num_samples: int, spool_dir: str, progress: bool | None, targets: Targets | None
+    ) -> None:
+        self._targets = targets
         self._files = [""] * num_samples
         self._labels = [0] * num_samples
         self._spool_dir = spool_dir
@@ -181,7 +194,7 @@ class _Reader:
             self._fail(i, where, error)
             return
         try:
-            path, data, label = read_item(got, where)
+            path, data, label = read_item(got, where, has_label=self._targets is None)
         except OSError as error:
             self._fail(i, where, error)
             return
@@ -207,7 +220,7 @@ class _Reader:
         self._failed[i] = f"{where} raised {type(error).__name__}: {error}"
 
     def finish(self, kind: str, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> Samples:
-        labels, classes = settle_classes(_label_tensor(self._labels), common_classes(leaves), class_to_idx)
+        labels, classes = self._settle(leaves, class_to_idx)
         spooled = None
         if self._spool is not None:
             self._spool.finish()
@@ -243,6 +256,14 @@ class _Reader:
             failed=self._failed,
             says_val=all(says_training(leaf) is False for leaf in leaves),
         )
+
+    def _settle(self, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> tuple[Tensor, list[str]]:
+        if self._targets is None:
+            return settle_classes(_label_tensor(self._labels), common_classes(leaves), class_to_idx)
+        classes = None
+        with contextlib.suppress(ValueError):  # data sets of different classes may be joined then
+            classes = common_classes(leaves)
+        return self._targets.settle(len(self._files), classes, class_to_idx)
 
     def _prefixes(self) -> list[str]:
         prefixes = [*file_prefixes(self._dts), ""]  # the last is that of -1

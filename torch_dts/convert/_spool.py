@@ -46,6 +46,11 @@ class Spool:
         self._lock = threading.Lock()
         self._end = size
 
+    @property
+    def size(self) -> int:
+        """Bytes of the samples in it."""
+        return self._end
+
     def append(self, data: bytes | bytearray | memoryview) -> tuple[int, int]:
         """Writes one sample. Returns its offset and size in bytes."""
         size = memoryview(data).nbytes

@@ -20,6 +20,7 @@ from torch_dts._paths import display
 from torch_dts._words import num_of
 from torch_dts.convert import _metadata
 from torch_dts.convert._kept import Kept
+from torch_dts.convert._publish import refuse_replaced, take_back
 from torch_dts.convert._report import BadSample, BadSamplesError
 from torch_dts.convert._target import check_target, find_target, resolve_target
 from torch_dts.file import DTSFile
@@ -39,15 +40,22 @@ class Volume:
 
 
 def find_volumes(
-    path: object, source: object, overwrite: bool, num_volumes: int, volume: int | None
+    path: object,
+    source: object,
+    overwrite: bool,
+    num_volumes: int,
+    volume: int | None,
+    is_resumed: bool = False,
 ) -> list[Volume]:
     """The files to write, checked before any work as `_target.resolve_target` does it.
 
     Args:
         path: The name of the set, as if it were one file.
+        is_resumed: What an interrupted conversion of the set has published is made unfinished again.
 
     Raises:
         ValueError: `path` is the name of a volume already; else as `resolve_target`.
+        FileExistsError: Such a volume, or an old one that was put aside, is there.
     """
     if num_volumes == 1:
         return [Volume(0, 1, resolve_target(path, source, overwrite))]
@@ -60,6 +68,9 @@ def find_volumes(
         )
     numbers = range(num_volumes) if volume is None else [volume]
     volumes = [Volume(number, num_volumes, volume_path(target, number, num_volumes)) for number in numbers]
+    if is_resumed and volume is None:
+        take_back([each.path for each in volumes])
+    refuse_replaced([each.path for each in volumes])
     for each in volumes:
         check_target(each.path, source, overwrite)
     return volumes

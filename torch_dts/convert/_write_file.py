@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._progress import Progress
 from torch_dts.convert import _metadata
 from torch_dts.convert._folder import is_val_name
-from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
-from torch_dts.convert._pack_write import BlockPlan, Totals, write_blocks
+from torch_dts.convert._pack_write import BlockPlan, FinishedBlocks, Totals, write_blocks
 from torch_dts.convert._samples import Samples
-from torch_dts.convert._stats import PixelStats
+from torch_dts.convert._stats import Normalization, PixelStats
 
 # Of the header area, for sections: less what lies in front of them, their table and its gaps.
 _HEADER_ROOM = (16 << 20) - 8192
@@ -37,8 +37,6 @@ class FileFacts:
     """Sections that don't fit the header area are left out: first readers take blocks up to the end."""
     has_raw: bool = False
     """Some samples may be pixels ("DTSR")."""
-    has_stats: bool = False
-    """Whether the header says mean and std of the pixels."""
 
 
 def is_val_split(split: str | None, samples: Samples) -> bool:
@@ -48,33 +46,6 @@ def is_val_split(split: str | None, samples: Samples) -> bool:
     return samples.says_val or samples.are_all_val or (samples.root is not None and is_val_name(samples.root))
 
 
-def write_file(
-    target: str,
-    kept: Kept,
-    plan: BlockPlan,
-    facts: FileFacts,
-    *,
-    overwrite: bool,
-    num_workers: int,
-    progress: bool | None,
-    journal: Journal | None = None,
-) -> Totals:
-    """Writes blocks, sections and header; the file appears under its name when it is complete.
-
-    Args:
-        journal: Keeps the partial file on failure, and its finished blocks for the next run.
-
-    Raises:
-        OSError: A source can't be read, or the disk is full.
-        CorruptFileError: A source file changed since it was listed.
-    """
-    with FileWriter(target, kept, plan, facts, overwrite=overwrite, journal=journal) as file:
-        totals = file.write(num_workers, progress)
-        file.seal()
-        file.publish()
-    return totals
-
-
 class FileWriter:
     """A file on its way: written, sealed, published. Left before the last, as a context, it leaves
     nothing, unless it is to be resumed.
@@ -82,7 +53,7 @@ class FileWriter:
     Args:
         ranks: int64 ``[n]``: of a volume, the rank in the whole set of each sample of `kept`.
         volume: Its number and how many there are.
-        journal: As for `write_file`.
+        is_resumed: Take over the partial file that is there, if any, and leave it there on failure.
 
     Raises:
         OSError: There is no place for the file.
@@ -98,13 +69,12 @@ class FileWriter:
         overwrite: bool,
         volume: tuple[int, int] = (0, 1),
         ranks: Tensor | None = None,
-        journal: Journal | None = None,
+        is_resumed: bool = False,
     ) -> None:
         self._kept = kept
         self._plan = plan
         self._facts = facts
         self._ranks = ranks
-        self._journal = journal
         self._max_area = facts.max_area
         self._writer = _native.writer_open(
             target,
@@ -116,30 +86,38 @@ class FileWriter:
             block_size=plan.block_size,
             block_header_size=plan.block_header_size,
             has_raw=facts.has_raw,
-            resume=journal is not None,
+            resume=is_resumed,
             num_volumes=volume[1],
             volume_id=volume[0],
         )
 
-    def write(self, num_workers: int, progress: bool | None) -> Totals:
-        """Writes blocks and sections. Raises as `write_file`."""
+    def write(
+        self,
+        num_workers: int,
+        bar: Progress,
+        finished: FinishedBlocks | None = None,
+        stats: PixelStats | None = None,
+    ) -> Totals:
+        """Writes blocks and sections.
+
+        Args:
+            bar, finished, stats: As for `write_blocks`.
+
+        Raises:
+            OSError: A source can't be read, or the disk is full.
+            CorruptFileError: A source file changed since it was listed.
+        """
         facts = self._facts
-        stats = PixelStats() if facts.has_stats else None
         totals = write_blocks(
-            self._writer,
-            self._plan,
-            self._kept,
-            num_workers,
-            progress,
-            level=facts.level,
-            journal=self._journal,
-            stats=stats,
+            self._writer, self._plan, self._kept, num_workers, bar, facts.level, finished, stats
         )
-        if stats is not None:
-            _native.writer_set_normalization(self._writer, *stats.finish())
         _add_sections(self._writer, self._kept, self._plan, facts, self._ranks)
         self._max_area = min(max(facts.max_area, totals.max_area), (1 << 32) - 1)
         return totals
+
+    def normalize(self, normalization: Normalization) -> None:
+        """Mean and std for the header, before `seal`."""
+        _native.writer_set_normalization(self._writer, *normalization)
 
     def seal(self, total_blocks: int = 0) -> None:
         """Writes the header and flushes all to the disk.

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import Tensor
 
+from torch_dts._progress import Progress
 from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
-from torch_dts.convert._pack_write import BlockPlan, Totals
+from torch_dts.convert._pack_write import BlockPlan, FinishedBlocks, Totals, finished_blocks
+from torch_dts.convert._publish import publish_files
+from torch_dts.convert._stats import PixelStats
 from torch_dts.convert._volumes import Volume
 from torch_dts.convert._write_file import FileFacts, FileWriter
 
@@ -40,19 +42,23 @@ def write_volumes(
     overwrite: bool,
     num_workers: int,
     progress: bool | None,
+    has_stats: bool = False,
     journal: Journal | None = None,
 ) -> Totals:
     """Writes files that appear together, when all of them are complete.
 
     Args:
         parts: One file, all volumes of a set, or one of them.
-        journal: As for `write_file`; of one file only.
+        has_stats: Write mean and std of the pixels of all parts into the header of each.
+        journal: Keeps the partial files on failure, and their finished blocks for the next run.
 
     Raises:
-        OSError, CorruptFileError: As `write_file`.
+        OSError: A source can't be read, or the disk is full.
+        CorruptFileError: A source file changed since it was listed.
     """
     count = parts[0].volume.count
     totals = Totals()
+    stats = PixelStats() if has_stats else None
     with contextlib.ExitStack() as stack:
         # All are opened first: each asks for its room on the disk, before hours of work.
         files = [
@@ -65,29 +71,23 @@ def write_volumes(
                     overwrite=overwrite,
                     volume=(part.volume.number, count),
                     ranks=part.ranks,
-                    journal=journal,
+                    is_resumed=journal is not None,
                 )
             )
             for part in parts
         ]
-        for file in files:
-            totals = totals.joined(file.write(num_workers, progress))
+        finished: Sequence[FinishedBlocks | None] = [None] * len(parts)
+        if journal is not None:
+            finished = finished_blocks(journal, [(part.plan, part.kept) for part in parts])
+        num_bytes = sum(int(part.kept.sizes.sum()) for part in parts)
+        with Progress("writing", num_bytes, progress, is_bytes=True) as bar:
+            for file, own in zip(files, finished, strict=True):
+                totals = totals.joined(file.write(num_workers, bar, own, stats))
+        normalization = None if stats is None else stats.finish()
         total_blocks = sum(part.plan.num_blocks for part in parts) if len(parts) == count else 0
         for file in files:
+            if normalization is not None:
+                file.normalize(normalization)
             file.seal(total_blocks)
-        _publish(parts, files)
+        publish_files([part.volume.path for part in parts], files, journal)
     return totals
-
-
-def _publish(parts: Sequence[Part], files: Sequence[FileWriter]) -> None:
-    """All files get their names, or none keeps one: the first volume last, as it opens the set."""
-    done: list[str] = []
-    try:
-        for part, file in reversed(list(zip(parts, files, strict=True))):
-            file.publish()
-            done.append(part.volume.path)
-    except BaseException:
-        for path in done:
-            with contextlib.suppress(OSError):
-                os.unlink(path)
-        raise
