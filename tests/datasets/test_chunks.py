@@ -11,7 +11,8 @@ import torch
 
 from torch_dts import _native
 from torch_dts.datasets import _chunks
-from torch_dts.datasets._chunks import Chunk, EpochOrder, Share, epoch_groups, plan_chunks, rank_range
+from torch_dts.datasets._chunks import Chunk, EpochOrder, Share, epoch_groups, filled_groups, plan_chunks
+from torch_dts.datasets._shares import RankShare, rank_range
 
 BLOCK_SIZES = torch.tensor([5, 3, 7, 1, 4, 6, 2, 8, 3])
 NUM_SAMPLES = int(BLOCK_SIZES.sum())
@@ -47,8 +48,13 @@ def test_groups_lie_end_to_end_in_the_native_order(window: int, ranks: tuple[int
             assert group.block_ids is None
         else:
             assert group.block_ids is not None
-            assert group.block_ids.numel() <= window
-            assert blocks_of(group.stored_ids) == set(group.block_ids.tolist())
+            assert group.border_ids is not None
+            blocks = set(group.block_ids.tolist() + group.border_ids.tolist())
+            assert group.block_ids.numel() + group.border_ids.numel() == len(blocks) <= window
+            assert blocks_of(group.stored_ids) == blocks
+            counts = torch.bincount(torch.bucketize(group.stored_ids, BLOCK_SIZES.cumsum(0), right=True))
+            is_whole = [bool(counts[block] == BLOCK_SIZES[block]) for block in sorted(blocks)]
+            assert is_whole == [block in group.block_ids for block in sorted(blocks)]
 
 
 @pytest.mark.parametrize("num_replicas", [1, 2, 5])
@@ -62,7 +68,10 @@ def test_groups_without_shuffling(num_replicas: int) -> None:
         for group in groups:
             assert group.block_ids is not None
             assert group.block_ids.numel() <= 4
-            assert blocks_of(group.stored_ids) <= set(group.block_ids.tolist())
+            assert group.border_ids is not None
+            blocks = blocks_of(group.stored_ids)
+            assert blocks <= set(group.block_ids.tolist() + group.border_ids.tolist())
+            assert all(BLOCK_SIZES[block] > 0 for block in group.border_ids)
     assert found == list(range(NUM_SAMPLES))
 
 
@@ -150,7 +159,11 @@ def test_each_block_is_read_whole_or_checked_by_a_worker(
                     read += [] if chunk.block_ids is None else chunk.block_ids.tolist()
                     checked += [] if chunk.checked_ids is None else chunk.checked_ids.tolist()
             stream = torch.cat([group.stored_ids for group in epoch_groups(BLOCK_SIZES, order)])
-            assert set(read + checked) == blocks_of(stream)
+            borders = [
+                block for group in epoch_groups(BLOCK_SIZES, order) for block in group.border_ids.tolist()
+            ]  # type: ignore[union-attr]
+            assert set(read + checked) == blocks_of(stream) - set(borders)
+            assert len(borders) == len(set(borders)) <= 2
             assert len(checked) == len(set(checked))
 
 
@@ -169,3 +182,41 @@ def test_single_reads_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [stored for chunk in chunks for stored in chunk.stored_ids.tolist()] == list(range(30))
     assert all(int(sizes[chunk.stored_ids].sum()) <= 5 << 20 or 20 in chunk.stored_ids for chunk in chunks)
     assert len(chunks) <= 1 + 26 // 5 + 2
+
+
+@pytest.mark.parametrize("window", [0, 1, 4])
+@pytest.mark.parametrize("num_replicas", [1, 3, 7, 64])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_groups_are_cut_or_filled(window: int, num_replicas: int, shuffle: bool) -> None:
+    for rank in range(num_replicas):
+        order = EpochOrder(shuffle, window, 3, 1, num_replicas, rank)
+        own = torch.cat(
+            [torch.empty(0, dtype=torch.int64), *(g.stored_ids for g in epoch_groups(BLOCK_SIZES, order))]
+        )
+        chunks = [chunk.stored_ids for chunk in filled_groups(BLOCK_SIZES, order)]
+        assert all(chunk.numel() for chunk in chunks)
+        filled = torch.cat(chunks).tolist()
+        assert filled[: own.numel()] == own.tolist()
+        if own.numel() == 0:
+            place = rank * NUM_SAMPLES // num_replicas
+            alone = dataclasses.replace(order, num_replicas=NUM_SAMPLES, rank=place)
+            own = torch.cat([group.stored_ids for group in epoch_groups(BLOCK_SIZES, alone)])
+            assert filled == own.tolist()
+        else:
+            assert filled[own.numel() :] == own.tolist()[: len(filled) - own.numel()]
+        assert len(filled) == -(-NUM_SAMPLES // num_replicas)
+        dropped = filled_groups(BLOCK_SIZES, dataclasses.replace(order, drop_last=True))
+        assert [i for chunk in dropped for i in chunk.stored_ids.tolist()] == filled[
+            : NUM_SAMPLES // num_replicas
+        ]
+        exact = filled_groups(BLOCK_SIZES, dataclasses.replace(order, uneven="exact"))
+        num_own = rank_range(NUM_SAMPLES, num_replicas, rank)
+        assert [i for chunk in exact for i in chunk.stored_ids.tolist()] == filled[: num_own[1] - num_own[0]]
+
+
+def test_fillers_of_a_batch_go_round() -> None:
+    order = EpochOrder(True, 4, num_replicas=20, rank=3)
+    (own,) = epoch_groups(BLOCK_SIZES, order)
+    *_, fillers = filled_groups(BLOCK_SIZES, order, RankShare(own.stored_ids.numel(), 5))
+    assert fillers.stored_ids.tolist() == (own.stored_ids.tolist() * 5)[:5]
+    assert fillers.block_ids is None

@@ -58,7 +58,7 @@ def test_without_shuffling_the_order_is_the_stored_one(many_blocks: pathlib.Path
         stored = file.source_index.tolist()
     assert numbers(dataset) == numbers(dataset) == stored
     parts = [
-        numbers(DTSIterableDataset(many_blocks, shuffle=False, num_replicas=3, rank=rank))
+        numbers(DTSIterableDataset(many_blocks, shuffle=False, num_replicas=3, rank=rank, uneven="exact"))
         for rank in range(3)
     ]
     assert [len(part) for part in parts] == [7, 8, 8]
@@ -73,7 +73,12 @@ def test_ranks_partition_an_epoch(
     found = []
     for rank in range(num_replicas):
         dataset = DTSIterableDataset(
-            many_blocks, seed=2, shuffle_window=window, num_replicas=num_replicas, rank=rank
+            many_blocks,
+            seed=2,
+            shuffle_window=window,
+            num_replicas=num_replicas,
+            rank=rank,
+            uneven="exact",
         )
         mine = numbers(dataset)
         assert len(mine) == len(dataset)
@@ -136,6 +141,9 @@ def test_ranks_without_a_seed_have_seed_zero(one_block: pathlib.Path, numbers: N
             r"Invalid rank 2, rank should be in the interval \[0, 1\]",
         ),
         ({"verify": "no"}, ValueError, "verify is 'no', expected"),
+        ({"uneven": "even"}, ValueError, "uneven is 'even', expected 'fill' or 'exact'"),
+        ({"uneven": "exact", "drop_last": True}, ValueError, "drop_last=True leaves some out"),
+        ({"drop_last": 1}, TypeError, "drop_last is 1"),
     ],
 )
 def test_wrong_arguments(
@@ -158,6 +166,12 @@ def test_repr(one_block: pathlib.Path) -> None:
         "    Batch size: 4",
         "    Transform: PILToTensor()",
     ]
+    for arguments, expected in (
+        ({"uneven": "exact"}, "    Rank: 1 of 2 (as given), each sample once"),
+        ({"drop_last": True}, "    Rank: 1 of 2 (as given), the rest dropped"),
+    ):
+        shared: Any = {"num_replicas": 2, "rank": 1, **arguments}
+        assert expected in repr(DTSIterableDataset(one_block, **shared)).splitlines()
     assert repr(DTSIterableDataset(one_block, shuffle=False)).splitlines()[2:] == [
         f"    File: {one_block}",
         "    Order: as stored",

@@ -108,7 +108,8 @@ def test_ranks_and_workers_together(many_blocks: pathlib.Path, numbers: Numbers,
         loader = loader_of(dataset, num_workers, batch_size=2)
         found = [numbers(batch) for batch in loader]
         order = native_order(many_blocks, 1, 0, 2, 3, rank)
-        assert found == [order[i : i + 2] for i in range(0, len(order), 2)]
+        order += order[: 8 - len(order)]  # one of the ranks is short
+        assert found == [order[i : i + 2] for i in range(0, 8, 2)]
         assert len(found) == len(loader)
 
 
@@ -163,3 +164,42 @@ def test_fresh_workers(one_block: pathlib.Path, fresh: Any) -> None:
         images, labels = (torch.cat(parts) for parts in zip(*(item for _, item in batches), strict=True))
         assert torch.equal(images, torch.stack([mapped[number % 5][0] for number in expected]))
         assert labels.tolist() == [number % 5 for number in expected]
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "num_replicas", "batch_size"), [(0, 3, 2), (0, 40, 2), (0, 1, 4), (1, 7, 4), (3, 7, 1)]
+)
+def test_filled_and_exact_ranks(
+    many_blocks: pathlib.Path, numbers: Numbers, num_workers: int, num_replicas: int, batch_size: int
+) -> None:
+    def ranks(**arguments: Any) -> list[list[list[int]]]:
+        found = []
+        for rank in range(0, num_replicas, max(1, num_replicas // 3)):
+            dataset = DTSIterableDataset(
+                many_blocks,
+                seed=1,
+                shuffle_window=2,
+                batch_size=batch_size,
+                num_replicas=num_replicas,
+                rank=rank,
+                **arguments,
+            )
+            loader = loader_of(dataset, num_workers, batch_size=batch_size)
+            found.append([numbers(batch) for batch in loader])
+            assert sum(map(len, found[-1])) == len(dataset)
+            own = native_order(many_blocks, 1, 0, 2, num_replicas, rank)
+            flat = [number for batch in found[-1] for number in batch]
+            assert flat[: len(own)] == own[: len(flat)]
+            if own:
+                assert flat[len(own) :] == own[: max(0, len(flat) - len(own))]
+        return found
+
+    filled = ranks()
+    longest = -(-23 // num_replicas)
+    assert {sum(map(len, rank)) for rank in filled} == {longest}
+    dropped = ranks(drop_last=True)
+    assert {sum(map(len, rank)) for rank in dropped} == {23 // num_replicas}
+    exact = [number for rank in ranks(uneven="exact") for batch in rank for number in batch]
+    assert len(exact) == len(set(exact))
+    if num_replicas <= 3:
+        assert sorted(exact) == list(range(23))

@@ -47,6 +47,20 @@ def test_singly_and_by_blocks_give_the_same(file: torch_dts.DTSFile) -> None:
     assert torch.equal(reader.block_sizes, file.block_table.num_samples)
 
 
+def test_samples_beside_the_blocks_are_read_singly(
+    file: torch_dts.DTSFile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = ChunkReader(file)
+    starts = (file.block_table.num_samples.cumsum(0) - file.block_table.num_samples).tolist()
+    chunk = Chunk(
+        torch.tensor([starts[2], starts[4] + 1, starts[4], starts[2] + 1, starts[5]]), torch.tensor([4])
+    )
+    check_chunk(file, chunk, reader)
+    nothing = Chunk(chunk.stored_ids, torch.empty(0, dtype=torch.int64))
+    monkeypatch.setattr(file, "read_blocks", None)
+    check_chunk(file, nothing, reader)
+
+
 def test_the_chunk_before_stays_good_while_one_is_read(file: torch_dts.DTSFile) -> None:
     reader = ChunkReader(file)
     counts = file.block_table.num_samples.tolist()

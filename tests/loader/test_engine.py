@@ -13,8 +13,9 @@ from loader_sets import FIXED
 from torchvision.datasets import ImageFolder
 
 from torch_dts.loader import _engine
+from torch_dts.loader._batch_plan import BatchRule
 from torch_dts.loader._engine import BATCH, END, Engine, EngineOptions, EnginePool, SharedBuffers
-from torch_dts.loader._order import Order
+from torch_dts.loader._order import Order, Reading
 from torch_dts.loader._pieces import SampleMap, planned_pieces
 from torch_dts.loader._recognise import Recognised, recognise
 from torch_dts.transforms._read import read
@@ -34,7 +35,8 @@ def run(engine: Engine, num_samples: int = 10) -> list[int]:
     """The labels of an epoch of the first samples, 4 at a time."""
     engine.start(PLAN, 0, 0)
     sample_map = SampleMap(None, num_samples)
-    for piece in planned_pieces(Order(num_samples), sample_map, 0, 0, 4, False, 1e5):
+    order = Order(num_samples)
+    for piece in planned_pieces(order, order.stream(0, 0), sample_map, BatchRule(4), Reading(1e5)):
         engine.append(piece)
     engine.finish()
     labels: list[int] = []

@@ -14,11 +14,12 @@ import torch
 from torch.utils.data import default_collate
 
 from torch_dts.loader import _iterator
+from torch_dts.loader._batch_plan import BatchRule, IndexBatch, plan_share
 from torch_dts.loader._delivery import Delivery
 from torch_dts.loader._engine import BATCH, END, TIMEOUT
 from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._iterator import LoaderIterator
-from torch_dts.loader._order import Order
+from torch_dts.loader._order import Order, Reading
 from torch_dts.loader._pieces import Piece, SampleMap, planned_pieces, sampled_pieces
 
 EMPTY = torch.empty(0, dtype=torch.int64)
@@ -112,8 +113,16 @@ def make(
     return made, pool, desk
 
 
+def pieces_of(
+    order: Order, samples: torch.Tensor | None, batch_size: int, mean_bytes: float
+) -> Iterator[Piece]:
+    stream = order.stream(0, 0)
+    sample_map = SampleMap(samples, order.num_samples)
+    return planned_pieces(order, stream, sample_map, BatchRule(batch_size), Reading(mean_bytes))
+
+
 def ten(batch_size: int = 4) -> Iterator[Piece]:
-    return planned_pieces(Order(10), SampleMap(None, 10), 0, 0, batch_size, False, 1e9)
+    return pieces_of(Order(10), None, batch_size, 1e9)
 
 
 def test_an_epoch() -> None:
@@ -135,10 +144,10 @@ def test_a_length_that_nobody_knows() -> None:
 def test_a_sampler_is_asked_for_few_batches_at_a_time() -> None:
     asked: list[int] = []
 
-    def endless() -> Iterator[list[int]]:
+    def endless() -> Iterator[IndexBatch]:
         while True:
             asked.append(1)
-            yield [1, 2]
+            yield IndexBatch([1, 2])
 
     engine = FakeEngine()
     batches, _, _ = make(sampled_pieces(endless(), SampleMap(None, 10), 1e5), engine)
@@ -150,7 +159,7 @@ def test_a_sampler_is_asked_for_few_batches_at_a_time() -> None:
 def test_groups_of_blocks_are_appended_two_ahead() -> None:
     engine = FakeEngine()
     batches, _, _ = make(
-        planned_pieces(Order(1000), SampleMap(None, 1000), 0, 0, 100, False, 1e5),
+        pieces_of(Order(1000), None, 100, 1e5),
         engine,
         reads_blocks=True,
     )
@@ -224,11 +233,23 @@ def test_a_bad_sample_does_not_end_the_epoch() -> None:
 
 def test_indices_go_with_their_batches_however_they_are_read() -> None:
     samples = torch.arange(100, 200)
-    pieces = planned_pieces(Order(100, shuffle=True), SampleMap(samples, 100), 0, 0, 7, False, 1e9)
-    batches, _, _ = make(pieces, FakeEngine(), delivery=Delivery(default_collate, returns_index=True))
+    pieces = pieces_of(Order(100, shuffle=True), samples, 7, 1e9)
+    delivery = Delivery(default_collate, returns_index=True, returns_mask=True)
+    batches, _, _ = make(pieces, FakeEngine(), delivery=delivery)
     found = list(batches)
-    assert [index.numel() for _, _, index in found] == [7] * 14 + [2]
-    assert all(torch.equal(labels, index + 100) for _, labels, index in found)
+    assert [index.numel() for _, _, index, _ in found] == [7] * 14 + [2]
+    assert all(torch.equal(labels, index + 100) for _, labels, index, _ in found)
+    assert all(mask.dtype == torch.bool and mask.all() for *_, mask in found)
+
+
+def test_a_mask_tells_fillers_from_samples() -> None:
+    order, rule = Order(10), BatchRule(4, "fill")
+    stream = order.stream(0, 0, plan_share(order, rule))
+    pieces = planned_pieces(order, stream, SampleMap(None, 10), rule, Reading(1e9))
+    batches, _, _ = make(pieces, FakeEngine(), delivery=Delivery(default_collate, returns_mask=True))
+    *_, (_, labels, mask) = batches
+    assert labels.tolist() == [8, 9, 0, 1]
+    assert mask.tolist() == [True, True, False, False]
 
 
 def test_without_workers_the_callers_time_is_counted() -> None:

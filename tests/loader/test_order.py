@@ -13,8 +13,9 @@ import pytest
 import torch
 
 import torch_dts
-from torch_dts.datasets._chunks import EpochOrder, epoch_groups, rank_range
-from torch_dts.loader._order import Order, Stream, cut_units, unit_samples
+from torch_dts.datasets._chunks import EpochOrder, epoch_groups
+from torch_dts.datasets._shares import RankShare, rank_range
+from torch_dts.loader._order import Group, Order, Reading, Stream, cut_units, unit_samples
 
 SIZES = [3, 1, 8, 5, 4, 2, 6, 1]
 WHOLE = sum(SIZES)
@@ -45,9 +46,9 @@ def test_one_rank_delivers_the_known_order(vectors: Callable[[str], dict[str, An
                 num_replicas=case["num_replicas"],
                 rank=rank,
             )
-            ids = order.stream(case["seed"], case["epoch"]).ids.tolist()
-            assert ids[: len(expected)] == expected
-            assert len(ids) == len(order)
+            stream = order.stream(case["seed"], case["epoch"])
+            assert stream.ids.tolist() == expected
+            assert stream.all_ids.numel() == len(order)
 
 
 def test_data_without_blocks_are_shuffled_uniformly(vectors: Callable[[str], dict[str, Any]]) -> None:
@@ -67,7 +68,7 @@ def test_without_shuffling_datasets_keep_their_order_and_streams_the_files() -> 
     assert stream.ids.tolist() == list(range(WHOLE))
     assert stored.to_dataset(stream.ids).tolist() == list(reversed(range(WHOLE)))
     assert stream.groups is not None
-    assert torch.cat([blocks for _, blocks in stream.groups]).tolist() == list(range(len(SIZES)))
+    assert torch.cat([group.blocks for group in stream.groups]).tolist() == list(range(len(SIZES)))
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"shuffle_window": 0}, {"shuffle": False}, {"file": None}])
@@ -78,15 +79,16 @@ def test_filled_ranks(kwargs: dict[str, Any], num_replicas: int) -> None:
         for rank in range(num_replicas)
     ]
     length = -(-WHOLE // num_replicas)
-    assert [stream.ids.numel() for stream in streams] == [length] * num_replicas
+    assert [stream.all_ids.numel() for stream in streams] == [length] * num_replicas
     own = Counter[int]()
     for rank, stream in enumerate(streams):
         first, end = rank_range(WHOLE, num_replicas, rank)
-        assert stream.num_fillers == length - (end - first)
-        ids = stream.ids.tolist()
-        own.update(ids[: len(ids) - stream.num_fillers])
-        if stream.num_fillers and end > first:
-            assert ids[-1] == ids[0]  # the one delivered first, once more
+        assert stream.fillers.numel() == length - (end - first)
+        own.update(stream.ids.tolist())
+        if stream.fillers.numel():
+            assert stream.filler_occurrences.tolist() == [1]
+            if end > first:
+                assert stream.fillers.tolist() == stream.ids.tolist()[:1]  # the one delivered first
     assert own == Counter(range(WHOLE))
 
 
@@ -99,7 +101,11 @@ def test_a_rank_without_samples_takes_the_one_at_its_place(kwargs: dict[str, Any
     num_replicas = WHOLE + 5
     for rank in range(num_replicas):
         stream = file_order(num_replicas=num_replicas, rank=rank, **kwargs).stream(9, 2)
-        assert stream.ids.tolist() == [by_position[rank * WHOLE // num_replicas]]
+        assert stream.all_ids.tolist() == [by_position[rank * WHOLE // num_replicas]]
+        if not stream.ids.numel():
+            more = file_order(num_replicas=num_replicas, rank=rank, **kwargs).stream(9, 2, RankShare(0, 3))
+            assert more.fillers.tolist() == stream.all_ids.tolist() * 3
+            assert more.filler_occurrences.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize("kwargs", [{}, {"shuffle_window": 0}, {"shuffle": False}])
@@ -110,10 +116,23 @@ def test_drop_last_leaves_each_rank_its_first_samples(kwargs: dict[str, Any], nu
         filled = file_order(**ranks).stream(3, 1)
         dropped = file_order(drop_last=True, **ranks).stream(3, 1)
         length = WHOLE // num_replicas
-        assert dropped.ids.tolist() == filled.ids.tolist()[:length]
-        assert dropped.num_fillers == 0
+        assert dropped.ids.tolist() == filled.all_ids.tolist()[:length]
+        assert dropped.fillers.numel() == 0
         if dropped.groups is not None:
-            assert sum(count for count, _ in dropped.groups) == length
+            assert sum(group.num_samples for group in dropped.groups) == length
+
+
+@pytest.mark.parametrize("kwargs", [{}, {"shuffle_window": 0}, {"shuffle": False}, {"file": None}])
+@pytest.mark.parametrize("num_replicas", [1, 3, 7, 64, 1024])
+def test_exact_ranks_deliver_each_sample_once(kwargs: dict[str, Any], num_replicas: int) -> None:
+    seen: list[int] = []
+    for rank in range(num_replicas):
+        order = file_order(num_replicas=num_replicas, rank=rank, uneven="exact", **kwargs)
+        stream = order.stream(3, 1)
+        assert stream.fillers.numel() == 0
+        assert stream.ids.numel() == len(order)
+        seen += stream.ids.tolist()
+    assert sorted(seen) == list(range(WHOLE))
 
 
 def test_an_empty_dataset_has_an_empty_stream() -> None:
@@ -129,34 +148,45 @@ def test_groups_hold_the_blocks_of_their_samples() -> None:
     first_of_block = torch.tensor(SIZES).cumsum(0) - torch.tensor(SIZES)
     assert stream.groups is not None
     position = 0
-    for count, blocks in stream.groups:
+    for count, blocks, borders in stream.groups:
         ids = stream.ids[position : position + count]
-        assert set(torch.bucketize(ids, first_of_block, right=True).sub(1).tolist()) == set(blocks.tolist())
+        found = torch.bucketize(ids, first_of_block, right=True).sub(1).tolist()
+        assert set(found) == set(blocks.tolist() + borders.tolist())
+        assert all(found.count(block) == SIZES[block] for block in blocks)
+        assert all(found.count(block) < SIZES[block] for block in borders)
         position += count
-    assert position == stream.ids.numel() - stream.num_fillers
-    assert stream.ids.tolist()[:position] == [
+    assert sum(group.borders.numel() for group in stream.groups) in (1, 2)
+    assert position == stream.ids.numel()
+    assert stream.ids.tolist() == [
         i
         for chunk in epoch_groups(torch.tensor(SIZES), EpochOrder(True, 2, 5, 7, 3, 1))
         for i in chunk.stored_ids.tolist()
     ]
 
 
-def cuts(stream: Stream, batch_size: int, mean_bytes: float) -> Iterator[tuple[int, int, bool]]:
-    for unit in cut_units(stream, batch_size, mean_bytes):
+NONE = torch.empty(0, dtype=torch.int64)
+
+
+def cuts(
+    stream: Stream, batch_size: int, mean_bytes: float, **kwargs: Any
+) -> Iterator[tuple[int, int, bool]]:
+    for unit in cut_units(stream, batch_size, Reading(mean_bytes, **kwargs)):
         yield unit.ids.numel(), unit.blocks.numel(), unit.is_filler
 
 
 def long_stream(num_fillers: int = 0) -> Stream:
-    groups = [(1000, torch.arange(16)), (1000, torch.arange(16, 32)), (100, torch.tensor([32, 33]))]
-    return Stream(torch.arange(2100 + num_fillers), groups, num_fillers)
+    blocks = [(1000, torch.arange(16)), (1000, torch.arange(16, 32)), (100, torch.tensor([32, 33]))]
+    groups = [Group(count, ids, NONE) for count, ids in blocks]
+    fillers = torch.arange(num_fillers)
+    return Stream(torch.arange(2100), groups, fillers, torch.ones_like(fillers))
 
 
 def test_units_join_to_the_stream() -> None:
-    singly = Stream(torch.arange(100), None, 1)
+    singly = Stream(torch.arange(100), None, torch.tensor([0]), torch.tensor([1]))
     for stream in (long_stream(1), singly):
         for batch_size, mean_bytes in [(1, 1e5), (64, 1e5), (256, 1e2), (5000, 1e7)]:
-            units = list(cut_units(stream, batch_size, mean_bytes))
-            assert torch.equal(torch.cat([unit.ids for unit in units]), stream.ids)
+            units = list(cut_units(stream, batch_size, Reading(mean_bytes)))
+            assert torch.equal(torch.cat([unit.ids for unit in units]), stream.all_ids)
             assert all(unit.ids.numel() > 0 for unit in units)
 
 
@@ -181,6 +211,24 @@ def test_large_batches_do_not_read_most_of_a_group_twice() -> None:
 
 def test_a_filler_is_a_unit_of_its_own() -> None:
     assert list(cuts(long_stream(1), 64, 110_000))[-1] == (1, 0, True)
+    assert list(cuts(long_stream(100), 64, 110_000))[-2:] == [(76, 0, True), (24, 0, True)]
+
+
+def test_what_is_read_twice_is_bounded_where_ranks_share_a_set() -> None:
+    def first(most: int) -> tuple[int, int, bool]:
+        return next(cuts(long_stream(), 64, 110_000, most_single_bytes=most))
+
+    assert first(12 << 20) == (76, 0, False)
+    assert list(cuts(long_stream(), 64, 110_000, most_single_bytes=12 << 20))[1] == (38, 0, False)
+    assert first(2 << 20) == (19, 0, False)
+    assert first(0) == (1000, 16, False)
+
+
+def test_border_blocks_are_read_whole_only_to_keep_them() -> None:
+    groups = [Group(10, torch.tensor([4]), torch.tensor([7])), Group(6, NONE, torch.tensor([2]))]
+    stream = Stream(torch.arange(16), groups, NONE, NONE)
+    assert list(cuts(stream, 64, 1e7)) == [(10, 1, False), (6, 0, False)]
+    assert list(cuts(stream, 64, 1e7, keeps_bytes=True)) == [(10, 2, False), (6, 1, False)]
 
 
 @pytest.mark.parametrize(
@@ -196,5 +244,5 @@ def test_a_real_file_gives_the_iterable_datasets_order(dts_file: Callable[..., p
     dataset.set_epoch(6)
     order = Order(17, file=dataset.file, shuffle=True, shuffle_window=16, num_replicas=3, rank=2)
     stream = order.stream(4, 6)
-    labels = dataset.file.labels[order.to_dataset(stream.ids)]
+    labels = dataset.file.labels[order.to_dataset(stream.all_ids)]
     assert labels.tolist() == [label for _, label in dataset]

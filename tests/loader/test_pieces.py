@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import torch
 
-from torch_dts.loader._order import Order
+from torch_dts.loader._batch_plan import BatchRule, IndexBatch, plan_share
+from torch_dts.loader._order import Order, Reading
 from torch_dts.loader._pieces import OccurrenceCounter, Piece, SampleMap, planned_pieces, sampled_pieces
 
 
@@ -18,9 +19,11 @@ def joined(pieces: list[Piece], name: str) -> list[int]:
     return [value for piece in pieces for value in getattr(piece, name).tolist()]
 
 
-def planned(order: Order, batch_size: int, drop_last: bool = False, **kwargs: Any) -> list[Piece]:
+def planned(order: Order, batch_size: int, last_batch: Any = "partial", **kwargs: Any) -> list[Piece]:
     sample_map = kwargs.pop("sample_map", SampleMap(None, order.num_samples))
-    return list(planned_pieces(order, sample_map, 3, 1, batch_size, drop_last, kwargs.pop("mean_bytes", 1e6)))
+    rule = BatchRule(batch_size, last_batch)
+    stream = order.stream(3, 1, plan_share(order, rule))
+    return list(planned_pieces(order, stream, sample_map, rule, Reading(1e6)))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +39,8 @@ def planned(order: Order, batch_size: int, drop_last: bool = False, **kwargs: An
     ],
 )
 def test_batch_sizes(num_samples: int, batch_size: int, drop_last: bool, expected: list[int]) -> None:
-    pieces = planned(Order(num_samples, shuffle=num_samples > 0), batch_size, drop_last)
+    last_batch = "drop" if drop_last else "partial"
+    pieces = planned(Order(num_samples, shuffle=num_samples > 0), batch_size, last_batch)
     assert joined(pieces, "batch_sizes") == expected
     samples = joined(pieces, "samples")
     order = Order(num_samples, shuffle=num_samples > 0).stream(3, 1).ids.tolist() if num_samples else []
@@ -108,11 +112,34 @@ def test_occurrences_beside_the_plain_definition() -> None:
         assert counter.count(batch).tolist() == expected
 
 
+def occurrences_of(pieces: list[Piece]) -> list[int]:
+    return list(
+        itertools.chain(*(piece.occurrences.tolist() or [0] * piece.samples.numel() for piece in pieces))
+    )
+
+
+def test_fillers_of_a_batch_go_round_and_are_marked() -> None:
+    order = Order(7, shuffle=True, num_replicas=2, rank=0)
+    pieces = planned(order, 9, "fill")
+    own = order.stream(3, 1).ids.tolist()
+    assert len(own) == 3
+    assert joined(pieces, "samples") == own * 3
+    assert occurrences_of(pieces) == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert joined(pieces, "batch_sizes") == [9]
+    assert [value for piece in pieces for value in piece.is_own().tolist()] == [True] * 3 + [False] * 6
+
+
+def test_fillers_of_a_subset_with_duplicates_are_counted_in_the_list() -> None:
+    pieces = planned(Order(3), 5, "fill", sample_map=SampleMap(torch.tensor([7, 2, 7]), 3))
+    assert joined(pieces, "samples") == [7, 2, 7, 7, 2]
+    assert occurrences_of(pieces) == [0, 0, 1, 2, 1]
+
+
 # ---- samplers of the user's ----
 
 
 def sampled(batches: Any, length: int = 50, samples: torch.Tensor | None = None) -> Iterator[Piece]:
-    return sampled_pieces(iter(batches), SampleMap(samples, length), 1e5)
+    return sampled_pieces(map(IndexBatch, batches), SampleMap(samples, length), 1e5)
 
 
 def test_a_samplers_batches_are_pieces() -> None:
@@ -121,6 +148,9 @@ def test_a_samplers_batches_are_pieces() -> None:
     assert joined(pieces, "indices") == [3, 1, 49, 3, 3]
     assert joined(pieces, "occurrences") == [0, 0, 0, 1, 2]
     assert joined(pieces, "batch_sizes") == [2, 1, 2]
+    (filled,) = sampled_pieces([IndexBatch([4, 0, 4, 0], 2)], SampleMap(None, 5), 1e5)
+    assert filled.occurrences.tolist() == [0, 0, 1, 1]
+    assert filled.is_own().tolist() == [True, True, False, False]
     assert joined(pieces, "blocks") == []
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 import torch.distributed as dist
 
-from torch_dts.loader import _seed_agreement
+from torch_dts.datasets import _agreement
 from torch_dts.loader._order import Order
 from torch_dts.loader._seed_agreement import require_same_seed
 
@@ -22,13 +22,13 @@ def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[dist.Store]:
     monkeypatch.setattr(dist, "is_initialized", lambda: True)
     monkeypatch.setattr(dist, "get_world_size", lambda: 2)
     monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: store)
-    _seed_agreement._begun.clear()
+    _agreement._begun.clear()
     yield store
-    _seed_agreement._begun.clear()
+    _agreement._begun.clear()
 
 
 def other_process() -> None:
-    _seed_agreement._begun.clear()
+    _agreement._begun.clear()
 
 
 @pytest.mark.usefixtures("two_ranks")
@@ -66,6 +66,16 @@ def test_ranks_of_something_else_are_not_compared(two_ranks: dist.Store) -> None
     assert two_ranks.num_keys() == 0
 
 
+@pytest.mark.usefixtures("two_ranks")
+def test_processes_with_several_devices_are_ranks() -> None:
+    require_same_seed(Order(10, shuffle=True, num_replicas=6, rank=0), 5, num_devices=3)
+    other_process()
+    with pytest.raises(
+        ValueError, match="rank 1 has seed 6, shuffle_window all, but another rank has seed 5"
+    ):
+        require_same_seed(Order(10, shuffle=True, num_replicas=6, rank=3), 6, num_devices=3)
+
+
 def test_without_a_process_group_nothing_is_compared() -> None:
     require_same_seed(Order(10, num_replicas=3), 5)
-    assert not _seed_agreement._begun
+    assert not _agreement._begun

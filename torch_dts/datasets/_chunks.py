@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts.datasets._shares import RankShare, Uneven, filler_places, rank_range, rank_share
 
 CHUNK_BYTES = 64 << 20  # samples read singly at a time: bounds memory, long enough to sort and merge reads
 FIRST_BYTES = 4 << 20  # what an epoch begins with, so that its first batch waits for little
@@ -28,6 +29,7 @@ class EpochOrder:
         seed: Any int (taken modulo 2^64).
         epoch: From 0.
         num_replicas, rank: The rank gets an equal part of the epoch.
+        drop_last, uneven: What becomes of ranks that can't be equal (`rank_share`).
     """
 
     shuffle: bool = True
@@ -36,6 +38,12 @@ class EpochOrder:
     epoch: int = 0
     num_replicas: int = 1
     rank: int = 0
+    drop_last: bool = False
+    uneven: Uneven = "fill"
+
+    def share_of(self, num_samples: int) -> RankShare:
+        """How much of so many samples the rank delivers."""
+        return rank_share(num_samples, self.num_replicas, self.rank, self.drop_last, self.uneven)
 
 
 @dataclass(frozen=True)
@@ -65,24 +73,22 @@ class Chunk(NamedTuple):
 
     Attributes:
         stored_ids: int64 ``[n]``, stored indices in the order of delivery.
-        block_ids: int64 ``[k]``: read these blocks whole, the samples are in them. None:
-            read the samples singly.
+        block_ids: int64 ``[k]``: read these blocks whole; samples that are in none of them
+            are read singly. None: all are.
         checked_ids: int64 ``[m]``: blocks to check meanwhile, whoever takes their samples.
             None: none.
+        border_ids: int64 ``[j]``: further blocks that samples are in, which the rank shares
+            with another one.
     """
 
     stored_ids: Tensor
     block_ids: Tensor | None
     checked_ids: Tensor | None = None
-
-
-def rank_range(num_samples: int, num_replicas: int, rank: int) -> tuple[int, int]:
-    """First and end position of a rank in a stream."""
-    return rank * num_samples // num_replicas, (rank + 1) * num_samples // num_replicas
+    border_ids: Tensor | None = None
 
 
 def epoch_groups(block_sizes: Tensor, order: EpochOrder) -> Iterator[Chunk]:
-    """The rank's stream as groups of blocks; one without blocks where the window is "all".
+    """The rank's range of the stream as groups of blocks; one without blocks where the window is "all".
 
     Args:
         block_sizes: int64 ``[num_blocks]``, samples of each block.
@@ -102,8 +108,46 @@ def epoch_groups(block_sizes: Tensor, order: EpochOrder) -> Iterator[Chunk]:
     first = 0
     for group in torch.split(runs, blocks_per_group):
         count = int(group[:, 2].sum())
-        yield Chunk(stored_ids[first : first + count], group[:, 0].contiguous())
+        blocks = group[:, 0].contiguous()
+        is_border = group[:, 2] < block_sizes[blocks]
+        yield Chunk(stored_ids[first : first + count], blocks[~is_border], None, blocks[is_border])
         first += count
+
+
+def filled_groups(block_sizes: Tensor, order: EpochOrder, share: RankShare | None = None) -> Iterator[Chunk]:
+    """`epoch_groups`, cut or filled to what the rank delivers; the fillers are a chunk of their own.
+
+    Args:
+        block_sizes: int64 ``[num_blocks]``, samples of each block.
+        order: The epoch.
+        share: How many samples and fillers; of the former no more than the rank's range has.
+            None: as the order says.
+    """
+    if share is None:
+        share = order.share_of(int(block_sizes.sum()))
+    num_kept = min(share.num_fillers, share.num_own)
+    first_ids = torch.empty(0, dtype=torch.int64, device="cpu")
+    left = share.num_own
+    for group in epoch_groups(block_sizes, order):
+        ids = group.stored_ids[:left]
+        left -= ids.numel()
+        if first_ids.numel() < num_kept:
+            first_ids = torch.cat([first_ids, ids])[:num_kept]
+        if ids.numel():
+            yield group._replace(stored_ids=ids)
+    if share.num_fillers:
+        if share.num_own == 0:
+            first_ids = sample_at_start(block_sizes, order)
+        yield Chunk(first_ids[filler_places(share.num_own, share.num_fillers)[0]], None)
+
+
+def sample_at_start(block_sizes: Tensor, order: EpochOrder) -> Tensor:
+    """int64 ``[1]``: the sample where the range of a rank without samples would begin."""
+    num_samples = int(block_sizes.sum())
+    # Of as many ranks as there are samples, each has one: the one at its place.
+    place = order.rank * num_samples // order.num_replicas
+    one = replace(order, num_replicas=num_samples, rank=place)
+    return torch.cat([group.stored_ids for group in epoch_groups(block_sizes, one)])[:1]
 
 
 def plan_chunks(
@@ -112,22 +156,26 @@ def plan_chunks(
     """What a worker reads, in order, with what it does not take left out.
 
     A group is read as whole blocks where the worker takes most of it, else sample by
-    sample in pieces of about ``CHUNK_BYTES``. The first piece is small. In the second case
-    the workers share out the group's blocks, so that each block is checked by somebody;
-    a worker that takes no sample of the group gets a chunk without samples for that.
+    sample in pieces of about ``CHUNK_BYTES``; the samples of border blocks are always read
+    singly. The first piece is small. Where samples are read singly, the workers share out the
+    group's blocks, so that each block is checked by somebody; a worker that takes no sample of
+    the group gets a chunk without samples for that.
 
     Args:
-        groups: From `epoch_groups`.
+        groups: From `epoch_groups` or `filled_groups`.
         share: The worker's part of the stream.
         block_sizes: int64 ``[num_blocks]``, samples of each block.
         sample_bytes: int64 ``[num_samples]``, bytes of each sample by stored index.
     """
     position = 0
     is_first = True
-    for stored_ids, block_ids, _ in groups:
+    for stored_ids, block_ids, _, _ in groups:
         taken = stored_ids[share.of(position, stored_ids.numel())]
         position += stored_ids.numel()
-        is_whole = block_ids is not None and 4 * taken.numel() > 3 * int(block_sizes[block_ids].sum())
+        is_whole = False
+        if block_ids is not None and block_ids.numel():
+            num_samples = max(stored_ids.numel(), int(block_sizes[block_ids].sum()))
+            is_whole = 4 * taken.numel() > 3 * num_samples
         if is_first and taken.numel() > 0:
             is_first = False
             starts = sample_bytes[taken].cumsum(0) - sample_bytes[taken]
@@ -154,7 +202,10 @@ def _plain_groups(block_sizes: Tensor, num_replicas: int, rank: int) -> Iterator
         block = bisect.bisect_right(ends, first)
         end_block = min(block + _PLAIN_GROUP_BLOCKS, bisect.bisect_left(ends, end) + 1)
         stop = min(end, ends[end_block - 1])
-        yield Chunk(torch.arange(first, stop, device="cpu"), torch.arange(block, end_block, device="cpu"))
+        blocks = torch.arange(block, end_block, device="cpu")
+        ends_of = torch.tensor(ends[block:end_block], dtype=torch.int64, device="cpu")
+        is_border = (ends_of - block_sizes[blocks] < first) | (ends_of > stop)
+        yield Chunk(torch.arange(first, stop, device="cpu"), blocks[~is_border], None, blocks[is_border])
         first = stop
 
 

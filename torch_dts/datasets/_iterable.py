@@ -7,14 +7,17 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
+import torch.distributed as dist
 from torch.utils.data import IterableDataset, get_worker_info
 
 from torch_dts._paths import display
-from torch_dts.datasets._chunks import EpochOrder, Share, rank_range
+from torch_dts.datasets._agreement import require_same
+from torch_dts.datasets._chunks import EpochOrder, Share
 from torch_dts.datasets._decode import Transform, default_loader
 from torch_dts.datasets._epochs import EpochClock
 from torch_dts.datasets._pixels import load_pixels
 from torch_dts.datasets._ranks import RankChoice
+from torch_dts.datasets._shares import RankShare, Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
 from torch_dts.file._arguments import Verify, check_bool, check_callable
@@ -55,15 +58,19 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         shuffle_window: Blocks whose samples are mixed, or ``"all"``: uniform over the
             whole file, at the price of reading each sample singly.
         batch_size: The DataLoader's batch size, see above.
-        num_replicas: Number of ranks, each of which gets an equal part of every epoch
-            (lengths differ by one at most). None: torch.distributed's where it is
-            initialised, else 1.
+        num_replicas: Number of ranks, each of which gets an equal part of every epoch. None:
+            torch.distributed's where it is initialised, else 1.
         rank: Of this process, from 0; given with `num_replicas` or not at all.
+        drop_last: Each rank delivers ``n // num_replicas`` samples.
+        uneven: Where ranks can't be equal. "fill": a short one delivers its first sample once
+            more, so that all deliver the same number. "exact": each delivers its own range, so
+            that every sample comes once; lengths differ by one at most.
         verify: What is checked on reading. ``"blocks"``: each block's CRC-32 once an epoch,
-            by the worker that reads it or, where several share it, by one of them (by each
-            rank at the border of two). Damage is an error in that epoch, but samples of the
-            block may be delivered before. Not with the window ``"all"``, where only bounds
-            are checked. Of a pixel file: the CRC-32 of everything behind the header, now.
+            by the worker that reads it or, where several share it, by one of them. Damage is
+            an error in that epoch, but samples of the block may be delivered before. Not with
+            the window ``"all"``, and not of a block that two ranks share, of which each reads
+            its samples only: there only bounds are checked. Of a pixel file: the CRC-32 of
+            everything behind the header, now.
             ``"file"``: the CRC-32 of the whole file now, so that worker
             processes need not; ``False``: bounds only.
 
@@ -73,7 +80,9 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
     Raises:
         OSError: The file can't be opened.
         CorruptFileError: It is no ``.dts`` file, or damaged.
-        ValueError: An argument is out of its range, or a pixel file has neither 1 nor 3 channels.
+        ValueError: An argument is out of its range, a pixel file has neither 1 nor 3 channels, or
+            ranks of a process group have different seeds or windows (where the group is made
+            later, ``iter()`` and `set_epoch` say so).
         TypeError: `seed`, `shuffle_window` or `batch_size` is no integer, `shuffle` no bool,
             or a transform can't be called.
     """
@@ -90,6 +99,8 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         batch_size: int | None = None,
         num_replicas: int | None = None,
         rank: int | None = None,
+        drop_last: bool = False,
+        uneven: Uneven = "fill",
         verify: Verify = "blocks",
     ) -> None:
         super().__init__()
@@ -101,11 +112,15 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         self.shuffle_window: ShuffleWindow = self._window or "all"
         self.batch_size = None if batch_size is None else _check_batch_size(batch_size)
         self._ranks = RankChoice(num_replicas, rank)
+        self.drop_last = check_bool("drop_last", drop_last)
+        self.uneven = check_uneven(uneven, drop_last)
         self.file = DTSFile(path, verify=verify)
         self.file.ensure_verified()
         default_loader(self.file)  # refuses what it has no image for
         load_pixels(self.file)
         self._clock = EpochClock()
+        self._is_compared = False
+        self._compare_seeds()
 
     @property
     def num_replicas(self) -> int:
@@ -133,14 +148,18 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         Reaches the workers of a DataLoader over this dataset, persistent ones too.
 
         Raises:
-            ValueError: It is outside of ``[0, 2^32)``.
+            ValueError: It is outside of ``[0, 2^32)``, or ranks have different seeds.
         """
+        self._compare_seeds()
         self._clock.set_next(epoch)
 
     def __len__(self) -> int:
         """Samples this rank delivers in an epoch, over all workers."""
-        first, end = rank_range(len(self.file), *self._ranks.now())
-        return end - first
+        return self._order(0, 0).share_of(len(self.file)).num_samples
+
+    def _order(self, seed: int, epoch: int) -> EpochOrder:
+        ranks = self._ranks.now()
+        return EpochOrder(self.shuffle, self._window, seed, epoch, *ranks, self.drop_last, self.uneven)
 
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Begins an epoch; in a DataLoader's worker, that worker's share of it.
@@ -150,14 +169,27 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
             OSError: The disk can't be read.
             Exception: Pillow's own for a sample it refuses, with the sample in its text.
         """
-        # No generator: the epoch is claimed here and now, before set_epoch is called for the next.
-        num_replicas, rank = self._ranks.now()
-        epoch, seed = self._clock.claim(0 if self.seed is None and num_replicas > 1 else self.seed)
-        order = EpochOrder(self.shuffle, self._window, seed, epoch, num_replicas, rank)
         info = get_worker_info()
         worker, num_workers = (0, 1) if info is None else (info.id, info.num_workers)
-        share = Share(worker, num_workers, self.batch_size or 1)
-        return stream_items(self.file, order, share, self.transform, self.target_transform)
+        return self._begin(Share(worker, num_workers, self.batch_size or 1))
+
+    def _begin(self, share: Share, rank_share: RankShare | None = None) -> Iterator[tuple[Any, Any]]:
+        # No generator: the epoch is claimed here and now, before set_epoch is called for the next.
+        self._compare_seeds()
+        epoch, seed = self._clock.claim(0 if self.seed is None and self.num_replicas > 1 else self.seed)
+        order = self._order(seed, epoch)
+        return stream_items(self.file, order, share, self.transform, self.target_transform, rank_share)
+
+    def _compare_seeds(self) -> None:
+        """Once, as soon as there is a process group. Worker processes have none that they could use."""
+        num_replicas, rank = self._ranks.now()
+        is_comparable = num_replicas > 1 and dist.is_available() and dist.is_initialized()
+        if self._is_compared or not self.shuffle or not is_comparable or get_worker_info() is not None:
+            return
+        self._is_compared = True
+        kind = f"stream/{len(self.file)}/{self.file.fingerprint}"
+        mine = f"seed {(self.seed or 0) % 2**64}, shuffle_window {self.shuffle_window}"
+        require_same(kind, mine, num_replicas, rank)
 
     def __repr__(self) -> str:
         window = f"window {self.shuffle_window}" if self.file.header.has_blocks else "uniform"
@@ -166,13 +198,18 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
             f"Number of datapoints: {len(self)}",
             f"File: {display(self.file.path)}",
             f"Order: {shuffled if self.shuffle else 'as stored'}",
-            self._ranks.describe(),
+            self._describe_ranks(),
             f"Batch size: {self.batch_size}" if self.batch_size else "",
             f"Transform: {self.transform!r}" if self.transform is not None else "",
             f"Target transform: {self.target_transform!r}" if self.target_transform is not None else "",
         ]
         indented = [f"    {line}" for text in lines for line in text.splitlines()]
         return "\n".join([f"Dataset {type(self).__name__}", *indented])
+
+    def _describe_ranks(self) -> str:
+        ranks = self._ranks.describe()
+        rule = ", the rest dropped" if self.drop_last else ", each sample once"
+        return ranks + rule if ranks and (self.drop_last or self.uneven == "exact") else ranks
 
 
 def _check_batch_size(batch_size: int) -> int:

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import torch
 
-from torch_dts.datasets._chunks import EpochOrder, Share, epoch_groups
+from torch_dts.datasets._chunks import EpochOrder, Share, filled_groups
+from torch_dts.datasets._shares import RankShare
 from torch_dts.file import DTSFile
 from torch_dts.file._names import check_position
 
@@ -38,7 +39,9 @@ def read_samples(file: DTSFile, indices: Sequence[int]) -> list[memoryview]:
     return [read_sample(file, index) for index in indices]
 
 
-def share_of_epoch(num_samples: int, order: EpochOrder, share: Share) -> Iterator[int]:
+def share_of_epoch(
+    num_samples: int, order: EpochOrder, share: Share, rank_share: RankShare | None = None
+) -> Iterator[int]:
     """The samples of a pixel file that a worker takes of an epoch, in order.
 
     Data without blocks are shuffled uniformly, whatever the order's window is
@@ -46,7 +49,7 @@ def share_of_epoch(num_samples: int, order: EpochOrder, share: Share) -> Iterato
     """
     position = 0
     one_block = torch.tensor([num_samples], dtype=torch.int64, device="cpu")
-    for stored_ids, _, _ in epoch_groups(one_block, replace(order, shuffle_window=0)):
+    for stored_ids, *_ in filled_groups(one_block, replace(order, shuffle_window=0), rank_share):
         taken = stored_ids[share.of(position, stored_ids.numel())]
         position += stored_ids.numel()
         yield from taken.tolist()

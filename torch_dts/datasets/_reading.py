@@ -55,7 +55,7 @@ class ChunkReader:
         """
         if chunk.checked_ids is not None:
             self._file.check_blocks(chunk.checked_ids)
-        if chunk.block_ids is None:
+        if chunk.block_ids is None or chunk.block_ids.numel() == 0:
             return self._read_singly(chunk.stored_ids)
         return self._read_blocks(chunk.stored_ids, chunk.block_ids)
 
@@ -65,20 +65,25 @@ class ChunkReader:
         return map(Sample, indices.tolist(), data, self._labels[indices].tolist())
 
     def _read_blocks(self, stored_ids: Tensor, block_ids: Tensor) -> Iterator[Sample]:
+        rows = self._rows_in_arena(stored_ids, block_ids)
+        is_loose = rows < 0
+        loose = self._read_singly(stored_ids[is_loose]) if bool(is_loose.any()) else iter(())
         arena = self._next_arena(block_ids.numel() * self._file.block_size)
         self._file.read_blocks(block_ids, out=arena)
         _, offsets, sizes, labels = self._file.index_samples(arena, block_ids)
-        rows = self._rows_in_arena(stored_ids, block_ids)
+        rows = rows[~is_loose]
         view = arena.numpy().data
         starts = offsets[rows]
         ends = starts + sizes[rows]
         data = map(view.__getitem__, map(slice, starts.tolist(), ends.tolist()))
-        return map(Sample, self._source_index[stored_ids].tolist(), data, labels[rows].tolist())
+        indices = self._source_index[stored_ids[~is_loose]].tolist()
+        in_blocks = map(Sample, indices, data, labels[rows].tolist())
+        return (next(loose) if loosely else next(in_blocks) for loosely in is_loose.tolist())
 
     def _rows_in_arena(self, stored_ids: Tensor, block_ids: Tensor) -> Tensor:
-        """Where the samples stand in the index of the blocks `block_ids`, laid end to end."""
+        """Where the samples stand in the index of the blocks `block_ids`, laid end to end; < 0: in none."""
         num_samples = self.block_sizes[block_ids]
-        first_row = torch.empty_like(self.block_sizes)
+        first_row = torch.full_like(self.block_sizes, -len(self._file))
         first_row[block_ids] = num_samples.cumsum(0) - num_samples
         block = self._file.block_of(stored_ids)
         return first_row[block] + stored_ids - self._first_of_block[block]

@@ -8,10 +8,11 @@ import operator
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from torch_dts.datasets._chunks import EpochOrder, Share, epoch_groups, plan_chunks
+from torch_dts.datasets._chunks import EpochOrder, Share, filled_groups, plan_chunks
 from torch_dts.datasets._decode import Transform, default_loader, load_sample, make_item
 from torch_dts.datasets._pixels import read_sample, share_of_epoch
 from torch_dts.datasets._reading import ChunkReader, load_ahead
+from torch_dts.datasets._shares import RankShare
 from torch_dts.file import DTSFile
 
 ShuffleWindow = int | Literal["all"]
@@ -25,21 +26,23 @@ def stream_items(
     share: Share,
     transform: Transform | None,
     target_transform: Transform | None,
+    rank_share: RankShare | None = None,
 ) -> Iterator[tuple[Any, Any]]:
-    """``(sample, target)`` of each sample that a worker takes of an epoch, in order.
+    """``(sample, target)`` of each sample that a worker takes of what a rank delivers, in order.
 
+    `rank_share` takes the place of what `order` says of the samples and fillers of the rank.
     One thread reads ahead; it ends with the generator. A pixel file is read whole and stays
     in memory.
     """
     loader = default_loader(file)
     if not file.header.has_blocks:
         labels = file.labels
-        for index in share_of_epoch(len(file), order, share):
+        for index in share_of_epoch(len(file), order, share, rank_share):
             sample = load_sample(loader, read_sample(file, index), file, index)
             yield make_item(sample, int(labels[index]), transform, target_transform)
         return
     reader = ChunkReader(file)
-    groups = epoch_groups(reader.block_sizes, order)
+    groups = filled_groups(reader.block_sizes, order, rank_share)
     chunks = plan_chunks(groups, share, reader.block_sizes, reader.sample_bytes)
     with contextlib.closing(load_ahead(chunks, reader.read)) as loaded:
         for chunk in loaded:

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, cast
 
 import torch
+from torch.utils.data import DistributedSampler
 
 from torch_dts.datasets._ranks import RankChoice
+from torch_dts.datasets._shares import Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window
 from torch_dts.file._arguments import Verify, check_bool, check_callable, check_verify
+from torch_dts.loader._batch_plan import LastBatch, check_last_batch
 from torch_dts.loader._memory import Mode
+from torch_dts.loader._sampler import is_distributed_shuffle
 
 OnError = Literal["raise", "replace"]
 Choice = TypeVar("Choice")
@@ -41,6 +45,9 @@ class Options:
     num_replicas: int | None = None
     rank: int | None = None
     distributed: bool = False
+    uneven: Uneven = "fill"
+    last_batch: LastBatch = "partial"
+    return_mask: bool | None = None
     reader_threads: int | None = None
     pin_threads: bool = False
 
@@ -80,6 +87,44 @@ def check_options(options: Options) -> None:
             f"distributed=True takes the ranks from torch.distributed, but num_replicas is "
             f"{options.num_replicas} and rank is {options.rank}: give one of the two"
         )
+
+
+def check_batches(
+    options: Options, batch_size: int | None, drop_last: bool, sampler: Any, batch_sampler: Any
+) -> None:
+    """Checks what a loader says about ranks and batches that can't be equal.
+
+    Args:
+        options: `uneven`, `last_batch` and `return_mask` are looked at.
+        batch_size, drop_last, sampler, batch_sampler: As the caller gave them.
+
+    Raises:
+        ValueError: A value is none of those allowed, or contradicts another argument.
+    """
+    uneven = check_uneven(options.uneven, drop_last)
+    last_batch = check_last_batch(options.last_batch, drop_last, uneven)
+    if options.return_mask is not None:
+        check_bool("return_mask", options.return_mask)
+    if batch_sampler is not None and (uneven != "fill" or last_batch != "partial"):
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with uneven and last_batch: it says what batches are"
+        )
+    if batch_size is None and batch_sampler is None and last_batch != "partial":
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with last_batch="
+            f"{last_batch!r}"
+        )
+    if uneven == "exact" and isinstance(sampler, DistributedSampler) and sampler.num_replicas > 1:
+        if not is_distributed_shuffle(sampler):
+            raise ValueError(
+                f"uneven='exact' can't tell which samples a {type(sampler).__name__} repeats to make ranks "
+                "equal: leave it out and give num_replicas and rank, or distributed=True"
+            )
+        if sampler.drop_last:
+            raise ValueError(
+                "uneven='exact' delivers every sample once, and the DistributedSampler's drop_last=True "
+                "leaves some out"
+            )
 
 
 def ranks_of(options: Options) -> tuple[int, int] | None:

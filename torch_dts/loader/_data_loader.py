@@ -8,14 +8,24 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
-from torch.utils.data import Sampler
+from torch.utils.data import IterableDataset, Sampler
 
 from torch_dts._exit import the_exit
 from torch_dts.datasets import DTSIterableDataset
+from torch_dts.datasets._shares import Uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_int
 from torch_dts.file._arguments import Verify, check_callable
-from torch_dts.loader._arguments import OnError, Options, check_options, refuse_for_iterable, refuse_ranks
+from torch_dts.loader._arguments import (
+    OnError,
+    Options,
+    check_batches,
+    check_options,
+    refuse_for_iterable,
+    refuse_ranks,
+)
+from torch_dts.loader._batch_plan import LastBatch
 from torch_dts.loader._datasets import open_path, with_transform
+from torch_dts.loader._epoch import batching_of, num_batches_of
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
@@ -80,9 +90,18 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             is read in Python, its image is black before the transform.
         verify: "blocks": the CRC-32 of blocks read whole; "file": of the whole files, before
             the first batch; False: bounds only.
-        num_replicas, rank: Deliver only this rank's part. Short ranks repeat a sample, so
-            that all deliver the same number; with `drop_last` each gets ``n // num_replicas``.
+        num_replicas, rank: Deliver only this rank's part. `uneven` says how ranks become equal;
+            with `drop_last` each gets ``n // num_replicas`` samples.
         distributed: True: ranks from torch.distributed.
+        uneven: "fill": a short rank delivers its first sample once more, so that all deliver the
+            same number. "exact", for evaluation: every sample once over all ranks. All make the
+            same number of batches, a rank with none left one of a single filler, and a mask tells
+            fillers from samples that count.
+        last_batch: The last batch where it isn't full: "partial" (as it is), "drop", or "fill":
+            filled up with the rank's first samples, so that all batches have one shape.
+        return_mask: Each batch has as its last element a mask, bool ``[B]``, False for fillers;
+            with a `collate_fn` each sample's tuple ends with its bool. None: with
+            ``uneven="exact"`` only.
         reader_threads: Threads that read; None: chosen.
         pin_threads: Bind each thread to a CPU.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
@@ -129,6 +148,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         num_replicas: int | None = None,
         rank: int | None = None,
         distributed: bool = False,
+        uneven: Uneven = "fill",
+        last_batch: LastBatch = "partial",
+        return_mask: bool | None = None,
         reader_threads: int | None = None,
         pin_threads: bool = False,
         share_buffers_with: DataLoader | None = None,
@@ -148,10 +170,14 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             num_replicas=num_replicas,
             rank=rank,
             distributed=distributed,
+            uneven=uneven,
+            last_batch=last_batch,
+            return_mask=return_mask,
             reader_threads=reader_threads,
             pin_threads=pin_threads,
         )
         check_options(options)
+        check_batches(options, batch_size, drop_last, sampler, batch_sampler)
         if share_buffers_with is not None and not isinstance(share_buffers_with, DataLoader):
             raise TypeError(f"share_buffers_with is {share_buffers_with!r}, expected a torch_dts.DataLoader")
         if isinstance(dataset, (str, os.PathLike)):
@@ -160,6 +186,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             with_transform(dataset, transform)  # says so where that is impossible
         if isinstance(dataset, DTSIterableDataset):
             refuse_for_iterable(options)
+            stream_order(dataset, drop_last, uneven)  # says so where the two contradict each other
         if batch_sampler is None:
             sampler, shuffle_left = complete_sampler(
                 dataset, shuffle, sampler, drop_last and batch_size is not None, options, generator
@@ -200,10 +227,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.num_replicas = num_replicas
         self.rank = rank
         self.distributed = distributed
+        self.uneven: Uneven = uneven
+        self.last_batch: LastBatch = last_batch
+        self.return_mask = return_mask
         self.reader_threads = reader_threads
         self.pin_threads = pin_threads
         self.share_buffers_with = share_buffers_with
         self._window = options.window
+        if last_batch == "drop" and batch_sampler is None:
+            self.batch_sampler.drop_last = True  # type: ignore[union-attr]  # what it lists is what comes
         self._epochs = epochs_of(self, options)
         self._run = NativeRun()
         self._python_run = PythonRun()
@@ -236,13 +268,13 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         Raises:
             TypeError: The dataset or sampler has no length (torch's own error).
         """
+        num_batches = num_batches_of(batching_of(self, self._window))
+        if num_batches is not None:
+            return num_batches
         dataset: Any = self.dataset
-        if not isinstance(dataset, DTSIterableDataset):
-            return super().__len__()
-        num_samples = len(stream_order(dataset, self.drop_last))
-        if self.batch_size is None:
-            return num_samples
-        return (num_samples + (0 if self.drop_last else self.batch_size - 1)) // self.batch_size
+        if self.last_batch == "drop" and self.batch_size and isinstance(dataset, IterableDataset):
+            return len(dataset) // self.batch_size  # type: ignore[arg-type]
+        return super().__len__()
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` is this epoch, each later one the next number.

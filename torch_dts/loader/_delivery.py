@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ class Delivery:
         target_transform: Takes the class index of a sample, returns its target; None: the index.
         is_batched: False: one sample, without a batch dimension.
         returns_index: The sample's index in the dataset comes third.
+        returns_mask: Last comes whether the sample counts, or only fills a batch.
         pins_memory: Into memory that copies to a device faster.
     """
 
@@ -28,35 +29,34 @@ class Delivery:
     target_transform: Callable[[int], Any] | None = None
     is_batched: bool = True
     returns_index: bool = False
+    returns_mask: bool = False
     pins_memory: bool = False
 
-    def hand_out(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
+    def hand_out(self, images: Tensor, labels: Tensor, further: Sequence[Tensor] = ()) -> Any:
         """What the loader's iterator returns.
 
         Args:
             images: ``[n, C, H, W]``.
             labels: int64 ``[n]``.
-            indices: int64 ``[n]``; None where they are not asked for.
+            further: What comes behind them, each ``[n]``: indices int64, mask bool.
         """
-        made = self._batch(images, labels, indices) if self.is_batched else self._one(images, labels, indices)
+        made = self._batch(images, labels, further) if self.is_batched else self._one(images, labels, further)
         return pin_memory(made) if self.pins_memory else made  # type: ignore[no-untyped-call]
 
-    def _batch(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
+    def _batch(self, images: Tensor, labels: Tensor, further: Sequence[Tensor]) -> Any:
         if self.collate_fn is not default_collate:
             columns: list[Any] = [list(images), self._targets(labels)]
-            if indices is not None:
-                columns.append(indices.tolist())
+            columns += [values.tolist() for values in further]
             return self.collate_fn(list(zip(*columns, strict=True)))
         # A copy of the labels, so that keeping them does not keep the images' memory.
         targets: Any = labels.clone()
         if self.target_transform is not None:
             targets = tuple(self._targets(labels))  # as torch passes them on: of text that is what comes out
             targets = default_collate(targets)
-        return [images, targets] if indices is None else [images, targets, indices]
+        return [images, targets, *further]
 
-    def _one(self, images: Tensor, labels: Tensor, indices: Tensor | None) -> Any:
-        sample = (images[0], *self._targets(labels))
-        return self.collate_fn(sample if indices is None else (*sample, *indices.tolist()))
+    def _one(self, images: Tensor, labels: Tensor, further: Sequence[Tensor]) -> Any:
+        return self.collate_fn((images[0], *self._targets(labels), *(values.item() for values in further)))
 
     def _targets(self, labels: Tensor) -> list[Any]:
         classes: list[Any] = labels.tolist()

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import torch
-import torch.utils.data
+from torch import Tensor
 from torch.utils.data import BatchSampler
 
 from torch_dts.datasets import DTSIterableDataset
+from torch_dts.datasets._shares import RankShare
+from torch_dts.loader._batch_plan import BatchRule, IndexBatch, filled_batches, plan_share
 from torch_dts.loader._datasets import whole_file
-from torch_dts.loader._order import Order
+from torch_dts.loader._order import Order, Reading
 from torch_dts.loader._pieces import Piece, planned_pieces, sampled_pieces
 from torch_dts.loader._sampler import (
     Epochs,
@@ -26,6 +27,9 @@ from torch_dts.loader._sampler import (
 from torch_dts.loader._seed_agreement import require_same_seed
 from torch_dts.loader._source import LoaderSource
 
+if TYPE_CHECKING:
+    from torch_dts.loader._data_loader import DataLoader
+
 
 @dataclass(frozen=True)
 class Batching:
@@ -34,16 +38,16 @@ class Batching:
     Attributes:
         order: The order, where it is known; None: `batches` says.
         batches: The indices of each batch, for each epoch anew.
-        batch_size: Samples of a batch; of a batch sampler of the user's: unknown, 1.
-        drop_last: Leave the last batch out where it isn't full.
+        rule: How they are cut; of a batch sampler of the user's: not known, batches of 1.
         is_batched: False (``batch_size=None``): samples come one by one.
+        returns_mask: Each batch ends with a mask that is False for fillers.
     """
 
     order: Order | None
     batches: Iterable[Iterable[int]]
-    batch_size: int
-    drop_last: bool
+    rule: BatchRule
     is_batched: bool
+    returns_mask: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,26 +67,46 @@ class Epoch:
     reads_blocks: bool = False
 
 
-def batching_of(loader: torch.utils.data.DataLoader[Any], window: int) -> Batching:
+def batching_of(loader: DataLoader, window: int) -> Batching:
     """Reads the samplers of a loader.
 
     Args:
-        loader: Its dataset, samplers, batch_size and drop_last are looked at.
+        loader: Its dataset, samplers and what it says about batches are looked at.
         window: The shuffle window in blocks, for a sampler whose place our order takes.
     """
     dataset: Any = loader.dataset
     batch_sampler: Any = loader.batch_sampler
     is_batched = batch_sampler is not None
     if isinstance(dataset, DTSIterableDataset):
-        order = stream_order(dataset, loader.drop_last)
-        return Batching(order, (), loader.batch_size or 1, loader.drop_last, is_batched)
+        order: Order | None = stream_order(dataset, loader.drop_last, loader.uneven)
+        rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else loader.last_batch)
+        return Batching(order, (), rule, is_batched, returns_mask(loader, order))
     if is_batched and type(batch_sampler) is not BatchSampler:
-        return Batching(None, batch_sampler, 1, False, True)
+        return Batching(None, batch_sampler, BatchRule(1), True, returns_mask(loader, None))
     sampler: Any = batch_sampler.sampler if is_batched else loader.sampler
-    batch_size = batch_sampler.batch_size if is_batched else 1
-    drop_last = batch_sampler.drop_last if is_batched else False
+    rule = BatchRule(1)
+    if is_batched:
+        rule = BatchRule(batch_sampler.batch_size, "drop" if batch_sampler.drop_last else loader.last_batch)
+    order = known_order(sampler, dataset, window)
+    if order is not None and loader.uneven == "exact":
+        order = replace(order, uneven="exact")
     batches = batch_sampler if is_batched else _Singly(sampler)
-    return Batching(known_order(sampler, dataset, window), batches, batch_size, drop_last, is_batched)
+    return Batching(order, batches, rule, is_batched, returns_mask(loader, order))
+
+
+def returns_mask(loader: DataLoader, order: Order | None) -> bool:
+    """Whether a loader's batches end with a mask: as it says, else where ranks may be uneven."""
+    if loader.return_mask is not None:
+        return loader.return_mask
+    return (loader.uneven if order is None else order.uneven) == "exact"
+
+
+def num_batches_of(batching: Batching) -> int | None:
+    """The batches of an epoch of a known order; None: it isn't known."""
+    if batching.order is None:
+        return None
+    share = plan_share(batching.order, batching.rule)
+    return -(-share.num_samples // batching.rule.batch_size)
 
 
 def known_order(sampler: Any, dataset: Any, window: int) -> Order | None:
@@ -116,20 +140,22 @@ def begin_epoch(
     choice_seed = order_seed if seed is None else seed
     order = batching.order
     if order is None:
-        pieces = sampled_pieces(iter(batching.batches), source.sample_map, source.mean_bytes)
+        batches = filled_batches(batching.batches, batching.rule)
+        pieces = sampled_pieces(batches, source.sample_map, source.mean_bytes)
         return Epoch(choice_seed, epoch, pieces)
     if is_first and order.num_replicas > 1:
         require_same_seed(order, order_seed)
-    pieces = planned_pieces(
-        order,
-        source.sample_map,
-        order_seed,
-        epoch,
-        batching.batch_size,
-        batching.drop_last,
-        source.mean_bytes,
-    )
+    stream = order.stream(order_seed, epoch, plan_share(order, batching.rule))
+    pieces = planned_pieces(order, stream, source.sample_map, batching.rule, _reading(order, source))
     return Epoch(choice_seed, epoch, pieces, order.has_groups)
+
+
+def _reading(order: Order, source: LoaderSource) -> Reading:
+    most_single_bytes = None
+    if order.file is not None and order.num_replicas > 1:
+        # A rank reads no more than one block beside those of its share, what it reads twice included.
+        most_single_bytes = order.file.block_size // 4 * 3
+    return Reading(source.mean_bytes, source.keeps_bytes, most_single_bytes)
 
 
 class PythonEpoch(NamedTuple):
@@ -137,8 +163,8 @@ class PythonEpoch(NamedTuple):
 
     Attributes:
         seed, epoch: Of the random choices about samples.
-        batches: The dataset indices of each batch; with ``batch_size=None`` the indices
-            themselves. What a sampler of the user's gives is passed on as it is.
+        batches: `IndexBatch` of dataset indices, with ``batch_size=None`` of one each. What
+            a sampler of the user's gives is passed on as it is, but for a batch that was filled.
     """
 
     seed: int
@@ -146,25 +172,29 @@ class PythonEpoch(NamedTuple):
     batches: Iterator[Any]
 
 
-def begin_python_epoch(
-    loader: torch.utils.data.DataLoader[Any], epochs: Epochs, seed: int | None, window: int
-) -> PythonEpoch:
+def begin_python_epoch(loader: DataLoader, epochs: Epochs, seed: int | None, window: int) -> PythonEpoch:
     """As `begin_epoch`: the same order, the same batches, the same seeds."""
     batching = batching_of(loader, window)
     order_seed, epoch = epochs.claim()
     choice_seed = order_seed if seed is None else seed
-    order = batching.order
+    order, rule = batching.order, batching.rule
     if order is None:
         given: Any = loader.batch_sampler if batching.is_batched else loader.sampler
+        if rule.last_batch == "fill":
+            given = filled_batches(given, rule)
         return PythonEpoch(choice_seed, epoch, iter(given))
     if order.num_replicas > 1:
         require_same_seed(order, order_seed)
-    indices = order.to_dataset(order.stream(order_seed, epoch).ids)
-    if not batching.is_batched:
-        return PythonEpoch(choice_seed, epoch, iter(indices.tolist()))
-    batches = torch.split(indices, batching.batch_size) if indices.numel() else ()
-    whole = (part for part in batches if not batching.drop_last or part.numel() == batching.batch_size)
-    return PythonEpoch(choice_seed, epoch, (part.tolist() for part in whole))
+    share = plan_share(order, rule)
+    indices = order.to_dataset(order.stream(order_seed, epoch, share).all_ids)
+    return PythonEpoch(choice_seed, epoch, _index_batches(indices, share, rule))
+
+
+def _index_batches(indices: Tensor, share: RankShare, rule: BatchRule) -> Iterator[IndexBatch]:
+    for first in range(0, indices.numel(), rule.batch_size):
+        part = indices[first : first + rule.batch_size].tolist()
+        num_fillers = min(len(part), max(0, first + len(part) - share.num_own))
+        yield IndexBatch(part, num_fillers, int(share.num_own == 0))
 
 
 class _Singly:

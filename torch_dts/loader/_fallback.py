@@ -19,6 +19,7 @@ from torch_dts._seeding import States, generator_states, restore_generators, see
 from torch_dts.datasets import DTSDataset
 from torch_dts.datasets._pixels import read_samples
 from torch_dts.loader._fallback_keys import Seeded, SeededSampler
+from torch_dts.loader._fallback_stream import BatchedStream
 from torch_dts.loader._recognise import is_plain_subset
 from torch_dts.loader._recognise_own import changed_behaviour
 
@@ -58,6 +59,7 @@ def fallback_loader(
     *,
     dataset: Any = None,
     with_index: bool = False,
+    with_mask: bool = False,
     stacklevel: int = 3,
 ) -> FallbackLoader:
     """The loader that does the work of `loader` in Python; warns once, with the reason.
@@ -67,6 +69,7 @@ def fallback_loader(
         reason: Why it is not done natively.
         dataset: Read instead of ``loader.dataset``.
         with_index: Each item ends with its index in the dataset.
+        with_mask: Each item ends with False where it only fills a batch, else True.
         stacklevel: Of the warning.
 
     Returns:
@@ -74,7 +77,7 @@ def fallback_loader(
         over once an epoch, after `FallbackLoader.begin`.
 
     Raises:
-        ValueError: `with_index` for an iterable dataset, whose items have none.
+        ValueError: `with_index` or `with_mask` for an iterable dataset, whose items have neither.
     """
     warnings.warn(
         f"this DataLoader works as torch's own, in Python: {reason}", UserWarning, stacklevel=stacklevel
@@ -101,9 +104,20 @@ def fallback_loader(
                 f"return_index=True, but the items of a {type(dataset).__name__} that is read in Python "
                 "have no index: let the dataset give it"
             )
-        arguments |= {"batch_size": loader.batch_size, "drop_last": loader.drop_last}
-        return FallbackLoader(dataset, **arguments)
-    seeded = SeededDataset(dataset, is_lent=loader.num_workers == 0, with_index=with_index)
+        if isinstance(dataset, BatchedStream):  # it knows where batches end
+            arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
+            return FallbackLoader(dataset, batch_size=loader.batch_size, **arguments)
+        last_batch = getattr(loader, "last_batch", "partial")
+        if with_mask or last_batch == "fill":
+            raise ValueError(
+                f"uneven='exact', last_batch='fill' and return_mask=True can't be had of a "
+                f"{type(dataset).__name__} that is read in Python: it alone knows what it delivers"
+            )
+        drops = loader.drop_last or last_batch == "drop"
+        return FallbackLoader(dataset, batch_size=loader.batch_size, drop_last=drops, **arguments)
+    seeded = SeededDataset(
+        dataset, is_lent=loader.num_workers == 0, with_index=with_index, with_mask=with_mask
+    )
     if loader.num_workers > 0:
         arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
     else:
@@ -129,11 +143,15 @@ class SeededDataset(Dataset[Any]):
             `_Restoring` calls when the batch is collated: collating draws from the stream
             of the last sample in either case.
         with_index: Each item ends with its index.
+        with_mask: Each item ends with whether it counts.
     """
 
-    def __init__(self, dataset: Any, is_lent: bool, with_index: bool = False) -> None:
+    def __init__(
+        self, dataset: Any, is_lent: bool, with_index: bool = False, with_mask: bool = False
+    ) -> None:
         self.dataset = dataset
         self._with_index = with_index
+        self._with_mask = with_mask
         self._is_lent = is_lent
         self._states: States | None = None
 
@@ -143,13 +161,11 @@ class SeededDataset(Dataset[Any]):
     def __getitem__(self, key: Seeded) -> Any:
         with _Lent(self):
             seed_generators(key.seeds[0])
-            item = self.dataset[key.index]
-            return _with_index(item, key.index) if self._with_index else item
+            return self._completed([self.dataset[key.index]], [key.index], key.num_fillers)[0]
 
     def __getitems__(self, key: Seeded) -> Any:
         with _Lent(self):
-            items = self._batch(key)
-            return list(map(_with_index, items, key.index)) if self._with_index else items
+            return self._completed(self._batch(key), key.index, key.num_fillers)
 
     def _batch(self, key: Seeded) -> Any:
         if not _has_batches(self.dataset):
@@ -173,14 +189,22 @@ class SeededDataset(Dataset[Any]):
         if self._is_lent:
             self._states = generator_states()
 
+    def _completed(self, items: Any, indices: Any, num_fillers: int) -> Any:
+        if self._with_index:
+            items = list(map(_with_last, items, indices))
+        if self._with_mask:
+            num_own = len(items) - num_fillers
+            items = [_with_last(item, place < num_own) for place, item in enumerate(items)]
+        return items
+
     def _one_by_one(self, key: Seeded) -> Iterator[Any]:
         for index, seed in zip(key.index, key.seeds, strict=True):
             seed_generators(seed)
             yield self.dataset[index]
 
 
-def _with_index(item: Any, index: Any) -> Any:
-    return (*item, index) if isinstance(item, (tuple, list)) else (item, index)
+def _with_last(item: Any, value: Any) -> Any:
+    return (*item, value) if isinstance(item, (tuple, list)) else (item, value)
 
 
 class _Lent:
@@ -244,7 +268,7 @@ class _ShowDataset:
 
     def __call__(self, worker: int) -> None:
         info = get_worker_info()
-        if info is not None and isinstance(info.dataset, SeededDataset):
+        if info is not None and isinstance(info.dataset, (SeededDataset, BatchedStream)):
             object.__setattr__(info, "dataset", info.dataset.dataset)  # it refuses a plain assignment
         if self._worker_init_fn is not None:
             self._worker_init_fn(worker)

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset, Subset
 
 from torch_dts._seeding import sample_seeds
+from torch_dts.loader._batch_plan import IndexBatch
 from torch_dts.loader._recognise import is_plain_concat, is_plain_subset
 from torch_dts.loader._recognise_labels import NotReadable, int_tensor
 
@@ -30,10 +31,12 @@ class Seeded(NamedTuple):
     Attributes:
         index: A batch of indices, or one index.
         seeds: One for each index of the batch; one.
+        num_fillers: The last so many items only fill the batch.
     """
 
     index: Any
     seeds: list[int]
+    num_fillers: int = 0
 
 
 class SeededSampler:
@@ -69,13 +72,22 @@ class SeededSampler:
         counts = Occurrences()
         position = 0
         for index in given:
-            if self._is_batched:
+            planned = index if isinstance(index, IndexBatch) else None
+            num_fillers = 0 if planned is None else planned.num_fillers
+            if planned is not None:
+                items = planned.indices
+                index = items if self._is_batched else items[0]
+            elif self._is_batched:
                 index, items = _items(index)
             else:
                 items = [index]
             numbers = _numbers(items, position, choices)
             position += len(items)
-            yield Seeded(index, sample_seeds(numbers, counts.count(numbers), seed, epoch))
+            occurrences = counts.count(numbers)
+            if planned is not None and planned.num_before and num_fillers:
+                occurrences = np.asarray(occurrences)
+                occurrences[-num_fillers:] += planned.num_before
+            yield Seeded(index, sample_seeds(numbers, occurrences, seed, epoch), num_fillers)
 
 
 def _items(batch: Any) -> tuple[Any, list[Any]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import torch
@@ -16,6 +17,7 @@ from torch_dts.loader._delivery import Delivery
 from torch_dts.loader._engine import BATCH, END, Engine, EnginePool
 from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._foreign_desk import ForeignDesk
+from torch_dts.loader._pieces import Piece
 
 
 class _NoBatchYet(Exception):
@@ -66,7 +68,11 @@ class LoaderIterator:
         self._is_complete = False
         self._left_at: float | None = None
         self._sampler_error: Exception | None = None
-        self._indices: list[Tensor] = []
+        self._further: list[_Column] = []  # what comes behind images and labels
+        if delivery.returns_index:
+            self._further.append(_Column(lambda piece: piece.indices))
+        if delivery.returns_mask:
+            self._further.append(_Column(Piece.is_own))
         self._give_back = weakref.finalize(self, _give_back, pool, engine, foreign)
 
     def __iter__(self) -> LoaderIterator:
@@ -122,10 +128,10 @@ class LoaderIterator:
             self._left_at = time.monotonic()
         number = self._num_delivered
         self._num_delivered += 1
-        indices = self._take_indices(labels.numel()) if self._delivery.returns_index else None
+        further = [column.take(labels.numel()) for column in self._further]
         if slots.numel():
             self._foreign.fill(number, images, slots.tolist())
-        return self._delivery.hand_out(images, labels, indices)
+        return self._delivery.hand_out(images, labels, further)
 
     def close(self) -> None:
         """Ends the epoch. Closing twice is fine."""
@@ -175,18 +181,31 @@ class LoaderIterator:
                 return
             self._engine.append(piece)
             self._num_appended += piece.batch_sizes.numel()
-            if self._delivery.returns_index:
-                self._indices.append(piece.indices)
+            for column in self._further:
+                column.append(piece)
 
-    def _take_indices(self, count: int) -> Tensor:
+
+class _Column:
+    """One value of each sample of a stream, given out batch by batch."""
+
+    def __init__(self, of_piece: Callable[[Piece], Tensor]) -> None:
+        self._of_piece = of_piece
+        self._waiting: list[Tensor] = []
+
+    def append(self, piece: Piece) -> None:
+        """The values of the samples that come next."""
+        self._waiting.append(self._of_piece(piece))
+
+    def take(self, count: int) -> Tensor:
+        """The next `count` values."""
         taken = []
         while count:
-            first = self._indices[0]
+            first = self._waiting[0]
             taken.append(first[:count])
             if first.numel() > count:
-                self._indices[0] = first[count:]
+                self._waiting[0] = first[count:]
             else:
-                self._indices.pop(0)
+                self._waiting.pop(0)
             count -= taken[-1].numel()
         return torch.cat(taken)
 

@@ -65,8 +65,9 @@ class NativeRun:
         batching = batching_of(loader, loader._window)
         if self._num_epochs == 0:
             _warn_of_cost(loader, batching, source)
-        delivery = _delivery_of(loader, recognised.target_transform, batching.is_batched)
-        engine = self._engines.take(recognised, plan, _engine_options(loader, source), self._buffers)
+        delivery = _delivery_of(loader, recognised.target_transform, batching)
+        options = _engine_options(loader, source, batching.returns_mask)
+        engine = self._engines.take(recognised, plan, options, self._buffers)
         try:
             epoch = begin_epoch(batching, loader._epochs, loader.seed, source, self._num_epochs == 0)
             engine.start(plan, epoch.seed, epoch.epoch)
@@ -106,7 +107,7 @@ class NativeRun:
         self._buffers = state["buffers"]
 
 
-def _engine_options(loader: DataLoader, source: LoaderSource) -> EngineOptions:
+def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool) -> EngineOptions:
     readers = loader.reader_threads
     num_workers = operator.index(loader.num_workers)
     # torch looks at these when an epoch begins, too; these are its words.
@@ -120,15 +121,15 @@ def _engine_options(loader: DataLoader, source: LoaderSource) -> EngineOptions:
     return EngineOptions(
         num_workers=num_workers,
         prefetch_batches=prefetch,
-        # Indices are put beside the samples by their order.
-        reproducible=bool((loader.reproducible and loader.in_order) or loader.return_index),
+        # Indices and masks are put beside the samples by their order.
+        reproducible=bool((loader.reproducible and loader.in_order) or loader.return_index or returns_mask),
         pin_threads=loader.pin_threads,
         reader_threads=operator.index(readers or default_reader_threads(source.has_blocks, num_workers)),
         check_blocks=loader.verify is not False,
     )
 
 
-def _delivery_of(loader: DataLoader, target_transform: Any, is_batched: bool) -> Delivery:
+def _delivery_of(loader: DataLoader, target_transform: Any, batching: Batching) -> Delivery:
     pins_memory = loader.pin_memory and torch.accelerator.is_available()
     if loader.pin_memory and not pins_memory:
         warnings.warn(  # torch's words
@@ -137,7 +138,14 @@ def _delivery_of(loader: DataLoader, target_transform: Any, is_batched: bool) ->
             stacklevel=4,
         )
     collate_fn: Any = loader.collate_fn
-    return Delivery(collate_fn, target_transform, is_batched, loader.return_index, pins_memory)
+    return Delivery(
+        collate_fn,
+        target_transform,
+        batching.is_batched,
+        loader.return_index,
+        batching.returns_mask,
+        pins_memory,
+    )
 
 
 def _num_batches(loader: DataLoader) -> int | None:

@@ -59,6 +59,7 @@ def complete_sampler(
         num_replicas=num_replicas,
         rank=rank,
         drop_last=drop_last and ranks is not None,
+        uneven=options.uneven,
     )
     if shuffle:
         return ShuffledSampler(dataset, order, epochs, generator), None

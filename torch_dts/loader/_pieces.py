@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from torch_dts.loader._order import Order, cut_units, unit_samples
+from torch_dts.loader._batch_plan import BatchRule, IndexBatch
+from torch_dts.loader._order import Order, Reading, Stream, cut_units, unit_samples
 
 _NO_IDS = torch.empty(0, dtype=torch.int64, device="cpu")
 _COUNTED = 1 << 16  # occurrences are counted modulo this
@@ -31,6 +32,7 @@ class Piece:
         unit_sizes, unit_num_blocks: int64 ``[u]``: how samples and blocks are cut into units.
         blocks: int64: blocks of the units, read whole.
         indices: int64 ``[k]``: the samples' indices in the dataset.
+        num_fillers: The last so many samples come once more.
     """
 
     samples: Tensor
@@ -40,6 +42,12 @@ class Piece:
     unit_num_blocks: Tensor
     blocks: Tensor
     indices: Tensor
+    num_fillers: int = 0
+
+    def is_own(self) -> Tensor:
+        """bool ``[k]``: the samples that are no fillers."""
+        numbers = torch.arange(self.samples.numel(), device="cpu")
+        return numbers < self.samples.numel() - self.num_fillers
 
 
 class SampleMap:
@@ -104,56 +112,50 @@ class OccurrenceCounter:
 
 
 def planned_pieces(
-    order: Order,
-    sample_map: SampleMap,
-    seed: int,
-    epoch: int,
-    batch_size: int,
-    drop_last: bool,
-    mean_bytes: float,
+    order: Order, stream: Stream, sample_map: SampleMap, rule: BatchRule, reading: Reading
 ) -> Iterator[Piece]:
     """The pieces of an epoch whose order is known.
 
     Args:
         order: Of this rank.
+        stream: Its samples and fillers (`plan_share`), batches of which are cut one behind the other.
         sample_map: From the dataset to the source.
-        seed, epoch: Of the order.
-        batch_size: Samples of a batch.
-        drop_last: Leave the last batch out where it isn't full.
-        mean_bytes: Of an encoded sample; decides how many are read together.
+        rule: The size of the batches.
+        reading: How samples are read together.
     """
-    stream = order.stream(seed, epoch)
-    num_left = stream.ids.numel()
-    if drop_last and num_left % batch_size:
-        num_left -= num_left % batch_size
+    num_left = stream.ids.numel() + stream.fillers.numel()
     counter = OccurrenceCounter() if sample_map.has_duplicates else None
     num_open = 0  # samples of a batch that isn't full yet
-    for unit in cut_units(stream, batch_size, mean_bytes):
-        ids = unit.ids[:num_left]
-        if ids.numel() == 0:
-            return
-        num_left -= ids.numel()
-        num_batches, num_open = divmod(num_open + ids.numel(), batch_size)
-        batch_sizes = [batch_size] * num_batches
+    num_filled = 0  # fillers so far
+    for unit in cut_units(stream, rule.batch_size, reading):
+        count = unit.ids.numel()
+        num_left -= count
+        num_batches, num_open = divmod(num_open + count, rule.batch_size)
+        batch_sizes = [rule.batch_size] * num_batches
         if num_left == 0 and num_open:
             batch_sizes.append(num_open)
-        samples = ids if order.has_stored_ids else sample_map.to_source(ids)
+        samples = unit.ids if order.has_stored_ids else sample_map.to_source(unit.ids)
         occurrences = _NO_IDS if counter is None else counter.count(samples)
-        if unit.is_filler:  # it came before, here or (where this rank has no samples) on another rank
-            occurrences = torch.ones_like(samples) if counter is None else occurrences.clamp(min=1)
+        if unit.is_filler:
+            planned = stream.filler_occurrences[num_filled : num_filled + count]
+            num_filled += count
+            # Those of a rank without samples of its own came on another rank.
+            occurrences = planned if counter is None else occurrences + (stream.ids.numel() == 0)
+            occurrences = occurrences % _COUNTED
         yield Piece(
             samples=samples.contiguous(),
-            occurrences=occurrences,
+            occurrences=occurrences.contiguous(),
             batch_sizes=_int64(batch_sizes),
-            unit_sizes=_int64([ids.numel()]),
+            unit_sizes=_int64([count]),
             unit_num_blocks=_int64([unit.blocks.numel()]),
             blocks=unit.blocks,
-            indices=order.to_dataset(ids),
+            indices=order.to_dataset(unit.ids),
+            num_fillers=count if unit.is_filler else 0,
         )
 
 
 def sampled_pieces(
-    batches: Iterable[Iterable[int]], sample_map: SampleMap, mean_bytes: float
+    batches: Iterable[IndexBatch], sample_map: SampleMap, mean_bytes: float
 ) -> Iterator[Piece]:
     """The pieces of an epoch that a sampler decides: one for each of its batches.
 
@@ -169,7 +171,7 @@ def sampled_pieces(
     step = unit_samples(mean_bytes)
     counter = OccurrenceCounter()
     for batch in batches:
-        indices = sample_map.checked(batch)
+        indices = sample_map.checked(batch.indices)
         if indices.numel() == 0:
             raise IndexError("the batch sampler gave an empty batch")
         samples = sample_map.to_source(indices).contiguous()
@@ -182,6 +184,7 @@ def sampled_pieces(
             unit_num_blocks=_int64([0] * len(unit_sizes)),
             blocks=_NO_IDS,
             indices=indices,
+            num_fillers=batch.num_fillers,
         )
 
 

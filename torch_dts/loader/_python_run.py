@@ -11,8 +11,9 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from torch_dts.loader._epoch import begin_python_epoch
+from torch_dts.loader._epoch import batching_of, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
+from torch_dts.loader._fallback_stream import BatchedStream, is_stream
 from torch_dts.loader._replacing import can_replace, new_counts, with_replacing
 from torch_dts.loader._stats import LoaderStats
 
@@ -60,6 +61,9 @@ class PythonRun:
 
     def _make(self, loader: DataLoader, reason: str) -> FallbackLoader:
         dataset = loader.effective_dataset()
+        batching = batching_of(loader, loader._window)
+        if batching.order is not None and is_stream(dataset) and not loader.return_index:
+            dataset = BatchedStream(dataset, batching.order, batching.rule, batching.returns_mask)
         replaces = loader.on_error == "replace" and can_replace(dataset)
         if replaces:
             dataset = with_replacing(dataset, self._counts_for(loader.num_workers))
@@ -74,6 +78,7 @@ class PythonRun:
                 reason,
                 dataset=dataset,
                 with_index=loader.return_index,
+                with_mask=batching.returns_mask,
                 stacklevel=6,
             )
 

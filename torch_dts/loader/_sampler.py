@@ -15,6 +15,7 @@ import torch
 from torch.utils.data import DistributedSampler, RandomSampler, SequentialSampler
 
 from torch_dts.datasets import DTSIterableDataset
+from torch_dts.datasets._shares import Uneven, check_uneven
 from torch_dts.loader._order import Order
 
 _MAX_EPOCH = 2**32 - 1
@@ -98,7 +99,7 @@ class _Ordered:
 
     def __iter__(self) -> Iterator[int]:
         """Begins an epoch: the dataset's indices, in the order a loader delivers them."""
-        return iter(self.order.to_dataset(self.order.stream(*self.epochs.claim()).ids).tolist())
+        return iter(self.order.to_dataset(self.order.stream(*self.epochs.claim()).all_ids).tolist())
 
     def __repr__(self) -> str:
         order = self.order
@@ -211,8 +212,18 @@ def is_distributed_shuffle(sampler: Any) -> bool:
     return type(sampler) is DistributedSampler and bool(sampler.shuffle)
 
 
-def stream_order(dataset: DTSIterableDataset, drop_last: bool) -> Order:
-    """The order of a DTSIterableDataset, for the rank that this process is now."""
+def stream_order(dataset: DTSIterableDataset, drop_last: bool, uneven: Uneven) -> Order:
+    """The order of a DTSIterableDataset, for the rank that this process is now.
+
+    Args:
+        dataset: It says all that decides the order.
+        drop_last, uneven: The loader's; the stricter of both holds.
+
+    Raises:
+        ValueError: One of them leaves samples out, and the other one wants each.
+    """
+    drops = drop_last or dataset.drop_last
+    stricter: Uneven = "exact" if "exact" in (uneven, dataset.uneven) else "fill"
     return Order(
         len(dataset.file),
         file=dataset.file if dataset.file.header.has_blocks else None,
@@ -221,7 +232,8 @@ def stream_order(dataset: DTSIterableDataset, drop_last: bool) -> Order:
         is_stored=not dataset.shuffle,
         num_replicas=dataset.num_replicas,
         rank=dataset.rank,
-        drop_last=drop_last,
+        drop_last=drops,
+        uneven=check_uneven(stricter, drops),
     )
 
 

@@ -1,50 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share an epoch need one seed: with two, some samples would come twice and others never.
-
-Compared through the process group's key-value store: whoever comes first writes its seed
-down, the others read it. No rank waits for another.
-"""
+"""Ranks whose loaders have different seeds are told so."""
 
 from __future__ import annotations
 
-from collections import Counter
-from typing import Any
-
-import torch.distributed as dist
-
+from torch_dts.datasets._agreement import require_same
 from torch_dts.loader._order import Order
 
-# How many loaders of a kind this process has begun: the same on all ranks of one program.
-_begun: Counter[str] = Counter()
 
+def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
+    """Compares this process's seed and shuffle window with those of the ranks before it.
 
-def require_same_seed(order: Order, seed: int) -> None:
-    """Compares this rank's seed and shuffle window with those of the ranks before it.
+    Does nothing where torch.distributed is not initialised with as many processes as the order has.
 
-    Does nothing where torch.distributed is not initialised with as many ranks as the order has.
+    Args:
+        order: Of the process's first device.
+        seed: Of the order.
+        num_devices: Ranks of the order that each process has.
 
     Raises:
         ValueError: Another rank has another seed or window.
     """
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() != order.num_replicas:
-        return
-    store = _store()
-    if store is None:
-        return
     fingerprint = "" if order.file is None else order.file.fingerprint
-    kind = f"torch_dts/seed/{order.num_samples}/{fingerprint}/{order.shuffle}"
-    mine = f"seed {seed % 2**64}, shuffle_window {order.shuffle_window or 'all'}"
-    number = _begun[kind]
-    _begun[kind] += 1
-    first = store.compare_set(f"{kind}/{number}", "", mine).decode()
-    if first != mine:
-        raise ValueError(
-            f"rank {order.rank} has {mine}, but another rank has {first}: ranks that share a data set need "
-            "the same, or some samples come twice and others never"
-        )
-
-
-def _store() -> Any:
-    """The store of the default process group; None where this torch has none to give."""
-    get = getattr(dist.distributed_c10d, "_get_default_store", None)
-    return None if get is None else get()
+    require_same(
+        f"seed/{order.num_samples}/{fingerprint}/{order.shuffle}",
+        f"seed {seed % 2**64}, shuffle_window {order.shuffle_window or 'all'}",
+        order.num_replicas // num_devices,
+        order.rank // num_devices,
+    )

@@ -225,14 +225,14 @@ void BlockFeeder::start() {
 
 void BlockFeeder::append(ReadUnit unit) {
   State& state = *state_;
-  check_unit(*state.source, unit);
+  std::vector<std::size_t> loose = check_unit(*state.source, unit);
   {
     const std::lock_guard lock(state.mutex);
     if (!state.is_running) {
       throw InvalidArgument("a unit was appended to a stream that is not running");
     }
     state.arrival_of(state.units.next_number()).notify_all();
-    if (!state.units.append(std::move(unit)) && !state.may_keep) return;
+    if (!state.units.append(std::move(unit), std::move(loose)) && !state.may_keep) return;
   }
   state.work.notify_all();
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reads a stream of samples ahead of those who decode it. The stream is cut into *units*,
 // consecutive runs of samples that are read and given back together: either some samples
-// read singly, or the samples of some whole blocks (a shuffle group).
+// read singly, or the samples of some whole blocks (a shuffle group), with some read singly
+// from blocks of which the rest isn't wanted.
 //
 //   append(unit) ... -> reader threads, by stride -> wait(unit) -> views -> release -> memory
 //
@@ -34,7 +35,7 @@ struct FeederOptions {
 
 struct ReadUnit {
   std::vector<std::int64_t> samples;  // in stream order, at least one
-  std::vector<std::int64_t> blocks;   // read whole, all samples are in them; empty: singly
+  std::vector<std::int64_t> blocks;   // read whole; samples in none of them are read singly
 };
 
 struct FeederStats {
@@ -56,7 +57,7 @@ class BlockFeeder {
   // stop() the buffers are taken. InvalidArgument: `buffers` are in use by another feeder's
   // stream, or the feeder was made in another process.
   void start();
-  // InvalidArgument, OutOfRange: the unit has no samples, or one that is not in its blocks.
+  // InvalidArgument, OutOfRange: the unit has no samples, or one that is not of the source.
   void append(ReadUnit unit);
   // Units appended and not yet read: how far the appending thread is ahead.
   std::int64_t num_units_waiting() const;

@@ -32,22 +32,20 @@ class BlockPlaces {
 
 }  // namespace
 
-void check_unit(const SampleSource& source, const ReadUnit& unit) {
+std::vector<std::size_t> check_unit(const SampleSource& source, const ReadUnit& unit) {
   const std::int64_t num_samples = source.num_samples();
   const BlockPlaces places(unit.blocks);
-  for (const std::int64_t sample : unit.samples) {
+  std::vector<std::size_t> loose;
+  for (std::size_t i = 0; i < unit.samples.size(); ++i) {
+    const std::int64_t sample = unit.samples[i];
     if (sample < 0 || sample >= num_samples) {
       throw OutOfRange("sample " + std::to_string(sample) + " is out of range, the source has " +
                        std::to_string(num_samples));
     }
     if (unit.blocks.empty()) continue;
-    const std::int64_t block = source.block_of(sample);
-    if (places.find(block) == nullptr) {
-      throw InvalidArgument("sample " + std::to_string(sample) + " is in block " +
-                            std::to_string(block) + ", which is none of the unit's " +
-                            std::to_string(unit.blocks.size()) + " blocks");
-    }
+    if (places.find(source.block_of(sample)) == nullptr) loose.push_back(i);
   }
+  return loose;
 }
 
 void make_views(const SampleSource& source, BlockStore* maybe_store, FeederUnit& unit) {
@@ -60,8 +58,13 @@ void make_views(const SampleSource& source, BlockStore* maybe_store, FeederUnit&
   }
   const BlockPlaces places(numbers);
   unit.views.resize(unit.request.samples.size());
+  std::size_t next_loose = 0;
   for (std::size_t i = 0; i < unit.views.size(); ++i) {
     const std::int64_t sample = unit.request.samples[i];
+    if (next_loose < unit.loose.size() && unit.loose[next_loose] == i) {
+      unit.views[i] = unit.loose_views[next_loose++];
+      continue;
+    }
     unit.views[i] = source.view_in_block(sample, blocks[*places.find(source.block_of(sample))]);
   }
 }
@@ -107,9 +110,19 @@ void FeederReader::read(const ReadTask& task) {
       unit.views.resize(unit.request.samples.size());
       source_.read_samples(unit.request.samples, unit.memory, unit.views, handles());
     });
+  } else if (unit.is_loose(task.place)) {
+    timed([&] { read_loose(unit); });
   } else {
     timed([&] { read_block(unit, task.place); });
   }
+}
+
+void FeederReader::read_loose(FeederUnit& unit) {
+  std::vector<std::int64_t> samples;
+  samples.reserve(unit.loose.size());
+  for (const std::size_t place : unit.loose) samples.push_back(unit.request.samples[place]);
+  unit.loose_views.resize(samples.size());
+  source_.read_samples(samples, unit.memory, unit.loose_views, handles());
 }
 
 void FeederReader::read_block(FeederUnit& unit, std::int64_t place) {

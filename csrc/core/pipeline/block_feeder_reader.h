@@ -6,17 +6,19 @@
 
 #include <atomic>
 #include <memory>
+#include <vector>
 
 #include "pipeline/block_feeder.h"
 #include "pipeline/block_feeder_units.h"
 
 namespace dts {
 
-// InvalidArgument, OutOfRange: a sample is not of the source, or in none of the unit's blocks.
-void check_unit(const SampleSource& source, const ReadUnit& unit);
+// The places of a unit's samples that are in none of its blocks, where it has blocks.
+// OutOfRange: a sample is not of the source.
+std::vector<std::size_t> check_unit(const SampleSource& source, const ReadUnit& unit);
 
 // Fills in the views of a unit of blocks that have been read: to the store, or without one
-// to unit.piece.
+// to unit.piece. Those of its loose samples are there already.
 void make_views(const SampleSource& source, BlockStore* maybe_store, FeederUnit& unit);
 
 class FeederReader {
@@ -27,7 +29,8 @@ class FeederReader {
                const std::atomic<bool>& stop, std::atomic<bool>& may_keep);
 
   // A unit of single samples: fills the store up to unit.keep_target, then reads it, views
-  // included. A block: reads it to its place in unit.piece or to the store.
+  // included. A block: reads it to its place in unit.piece or to the store. Loose samples: reads
+  // them to unit.memory, with their views.
   void read(const ReadTask& task);
   // Reads one more block to be kept; may_keep is unset where none is left. Also after an error,
   // which goes no further: no unit asked for that block, and whoever does meets it.
@@ -39,6 +42,7 @@ class FeederReader {
  private:
   ReaderState& handles();
   void read_block(FeederUnit& unit, std::int64_t place);
+  void read_loose(FeederUnit& unit);
   void keep_up_to(std::int64_t num_blocks);
   template <class Action>
   void timed(const Action& action);

@@ -12,7 +12,7 @@ namespace dts {
 FeederUnits::FeederUnits(const Options& options)
     : options_(options), queues_(static_cast<std::size_t>(options.readers)) {}
 
-bool FeederUnits::append(ReadUnit request) {
+bool FeederUnits::append(ReadUnit request, std::vector<std::size_t> loose) {
   if (request.samples.empty()) {
     throw InvalidArgument("a unit has no samples, expected at least one");
   }
@@ -29,7 +29,9 @@ bool FeederUnits::append(ReadUnit request) {
     unadmitted_singles_.push_back(unit.get());
     single_is_free_.push_back(false);
   } else {
-    unit->tasks_left = static_cast<std::int64_t>(unit->request.blocks.size());
+    unit->loose = std::move(loose);
+    unit->tasks_left =
+        static_cast<std::int64_t>(unit->request.blocks.size()) + (unit->loose.empty() ? 0 : 1);
     unit->ordinal = num_block_units_++;
     unadmitted_blocks_.push_back(unit.get());
     trim_spare();

@@ -43,14 +43,22 @@ struct FeederUnit {
   UnitPhase phase = UnitPhase::kWaiting;
   std::exception_ptr error;
   std::vector<SampleView> views;
-  ReadMemory memory;  // of single samples
+  // Beside blocks: the samples that are in none of them, by place in the unit, and their views.
+  std::vector<std::size_t> loose;
+  std::vector<SampleView> loose_views;
+  ReadMemory memory;  // of samples read singly
   ByteSpan piece;     // of blocks, PARTIAL, once a reader began
 
   bool is_single() const { return request.blocks.empty(); }
+  // The task that reads the loose samples, behind those of the blocks.
+  bool is_loose(std::int64_t place) const {
+    return place == static_cast<std::int64_t>(request.blocks.size());
+  }
   bool is_read() const { return phase != UnitPhase::kWaiting; }
 };
 
-// One block of a unit, or all of a unit of single samples (`place` is 0).
+// One block of a unit, its loose samples (FeederUnit::is_loose), or all of a unit of single
+// samples (`place` is 0).
 struct ReadTask {
   FeederUnit* unit = nullptr;
   std::int64_t place = 0;
@@ -67,8 +75,9 @@ class FeederUnits {
   };
   explicit FeederUnits(const Options& options);
 
+  // `loose`: places of the samples that are in none of the unit's blocks, where it has some.
   // True: more can be claimed now.
-  bool append(ReadUnit unit);
+  bool append(ReadUnit unit, std::vector<std::size_t> loose = {});
   // The reader's next task in stream order; false: none is admitted.
   bool claim(int reader, ReadTask& task);
   // The task was done; true: it was the last of its unit, which is to be given a phase.

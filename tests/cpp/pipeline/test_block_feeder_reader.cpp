@@ -58,6 +58,24 @@ TEST_CASE("feeder reader: blocks go to their places, and views are made of them"
   CHECK(bench.reader.take_stats().blocks_read == 2);
 }
 
+TEST_CASE("feeder reader: samples beside the blocks go to memory of their own") {
+  Bench bench({3, 3, 3});
+  FeederUnit unit = unit_of({8, 4, 0, 1, 5}, {0, 2});
+  unit.loose = check_unit(bench.source, unit.request);
+  CHECK(unit.loose == std::vector<std::size_t>{1, 4});
+  testing::Bytes memory(2 * FakeSource::kBlockBytes);
+  unit.piece = memory;
+  bench.reader.read({&unit, 2});
+  CHECK(bench.reader.take_stats().bytes_read ==
+        static_cast<std::int64_t>(FakeSource::size_of(4) + FakeSource::size_of(5)));
+  bench.reader.read({&unit, 1});
+  bench.reader.read({&unit, 0});
+  make_views(bench.source, nullptr, unit);
+  check_views(unit.views, {8, 4, 0, 1, 5});
+  CHECK(unit.memory.holds(unit.views[1].bytes.data()));
+  CHECK(check_unit(bench.source, {{8, 4}, {}}).empty());
+}
+
 TEST_CASE("feeder reader: blocks go to the store, those it has are not read") {
   Bench bench({3, 3, 3}, true);
   FeederUnit unit = unit_of({8, 0}, {2, 0});

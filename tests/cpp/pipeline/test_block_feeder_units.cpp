@@ -47,6 +47,22 @@ TEST_CASE("units: blocks go to readers by stride, units of single samples in tur
   CHECK(units.num_waiting() == 6);
 }
 
+TEST_CASE("units: samples beside the blocks are a task behind them") {
+  FeederUnits units(options_of(3, true));
+  units.append({{1, 2}, {10, 11}}, {1});
+  units.append({{1, 2}, {10, 11}});
+  CHECK(claim_all(units, 0) == Numbers{0, 100});
+  CHECK(claim_all(units, 1) == Numbers{1, 101});
+  CHECK(claim_all(units, 2) == Numbers{2});
+  FeederUnit* unit = units.find(0);
+  REQUIRE(unit != nullptr);
+  CHECK(unit->is_loose(2));
+  CHECK_FALSE(unit->is_loose(1));
+  CHECK_FALSE(units.finish({unit, 2}));
+  CHECK_FALSE(units.finish({unit, 0}));
+  CHECK(units.finish({unit, 1}));
+}
+
 TEST_CASE("units: tasks come in stream order, also those that were admitted later") {
   FeederUnits units(options_of(1));
   for (int i = 0; i < 5; ++i) units.append({{5}, {}});

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How many samples and batches a rank delivers: ``drop_last``, ``uneven``, ``last_batch``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal, NamedTuple, cast, get_args
+
+from torch_dts.datasets._shares import RankShare, Uneven, filler_places
+from torch_dts.loader._order import Order
+
+LastBatch = Literal["partial", "drop", "fill"]
+
+
+class BatchRule(NamedTuple):
+    """How samples are cut into batches.
+
+    Attributes:
+        batch_size: Samples of a batch.
+        last_batch: What becomes of the last one where it isn't full: it is delivered as it
+            is ("partial"), left out ("drop") or filled up ("fill").
+    """
+
+    batch_size: int
+    last_batch: LastBatch = "partial"
+
+
+class IndexBatch(NamedTuple):
+    """Indices of a batch, some of which come once more to fill it.
+
+    Attributes:
+        indices: Of the dataset.
+        num_fillers: The last so many are fillers.
+        num_before: How often the fillers came in the epoch on other ranks.
+    """
+
+    indices: list[Any]
+    num_fillers: int = 0
+    num_before: int = 0
+
+
+def plan_share(order: Order, rule: BatchRule) -> RankShare:
+    """The samples and fillers of a rank, with those that complete its batches.
+
+    Batches are cut from them one behind the other, `rule.batch_size` at a time; only the last
+    one may have fewer.
+    """
+    size = rule.batch_size
+    num_own, num_fillers = order.share
+    num_samples = num_own + num_fillers
+    if order.uneven == "exact" and not order.drop_last:
+        longest = -(-order.num_samples // order.num_replicas)
+        if num_batches(num_own, rule) < num_batches(longest, rule):
+            num_samples += 1  # a batch of nothing but a filler, so that no rank waits for this one
+    if rule.last_batch == "drop":
+        num_samples -= num_samples % size
+    elif rule.last_batch == "fill":
+        num_samples += -num_samples % size
+    num_own = min(num_own, num_samples)
+    return RankShare(num_own, num_samples - num_own)
+
+
+def num_batches(num_samples: int, rule: BatchRule) -> int:
+    """The batches that so many samples make."""
+    if rule.last_batch == "drop":
+        return num_samples // rule.batch_size
+    return -(-num_samples // rule.batch_size)
+
+
+def filled_batches(batches: Iterable[Iterable[Any]], rule: BatchRule) -> Iterator[IndexBatch]:
+    """The batches of a sampler that says itself what it delivers.
+
+    Args:
+        batches: Indices of each batch; only the last one may have fewer than `rule.batch_size`.
+        rule: With "fill" the last one is filled up with the first indices of the epoch.
+    """
+    fills = rule.last_batch == "fill"
+    kept: list[Any] = []
+    for batch in batches:
+        indices = list(batch)
+        num_missing = rule.batch_size - len(indices) if fills and indices else 0
+        if fills and len(kept) < rule.batch_size:
+            kept += indices[: rule.batch_size - len(kept)]
+        if num_missing > 0:
+            places = filler_places(len(kept), num_missing)[0].tolist()
+            yield IndexBatch(indices + [kept[place] for place in places], num_missing)
+        else:
+            yield IndexBatch(indices)
+
+
+def check_last_batch(last_batch: Any, drop_last: bool, uneven: Uneven) -> LastBatch:
+    """`last_batch`, checked.
+
+    Raises:
+        ValueError: It is none of the three, or contradicts `drop_last` or `uneven`.
+    """
+    if not isinstance(last_batch, str) or last_batch not in get_args(LastBatch):
+        raise ValueError(f"last_batch is {last_batch!r}, expected 'partial', 'drop' or 'fill'")
+    if last_batch == "fill" and drop_last:
+        raise ValueError("last_batch='fill' and drop_last=True exclude each other: give one of the two")
+    if last_batch == "drop" and uneven == "exact":
+        raise ValueError(
+            "uneven='exact' delivers every sample once, and last_batch='drop' leaves some out: give one of "
+            "the two"
+        )
+    return cast(LastBatch, last_batch)
