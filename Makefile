@@ -50,9 +50,10 @@ test: $(STAMPS)/editable
 	@$(MAKE) --no-print-directory lint
 	@$(MAKE) --no-print-directory -j2 test-cpp test-python
 
-# Threads are in four folders; the rest has nothing for TSan to see.
-test-cpp:
-	$(MAKE) -s -C csrc -j$(JOBS) test
+# The first run tests the objects of the module that was just built. Threads are in four folders;
+# the rest has nothing for TSan to see.
+test-cpp: $(STAMPS)/editable
+	$(MAKE) -s -C csrc -j$(JOBS) test CORE_OBJECTS="$(abspath $(BUILD))/objects/csrc/core"
 	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=address
 	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=thread TESTS="base format order pipeline"
 

@@ -127,10 +127,19 @@ def cuda_extensions() -> list[Extension]:
     ]
 
 
+class Build(BuildExtension):
+    """Keeps the objects in one place: what did not change isn't compiled again, and the C++
+    tests can be linked with the very objects of the module (csrc/Makefile, CORE_OBJECTS)."""
+
+    def finalize_options(self) -> None:
+        super().finalize_options()
+        self.build_temp = str(ROOT / "build" / "objects")
+
+
 setup(
     version=read_version(),
     packages=find_packages(include=["torch_dts", "torch_dts.*"]),
     ext_modules=[core_extension(), *cuda_extensions()],
-    cmdclass={"build_ext": BuildExtension},
+    cmdclass={"build_ext": Build},
     options={"bdist_wheel": {"py_limited_api": "cp310"}},
 )
