@@ -19,7 +19,10 @@ from torch.utils.data import get_worker_info
 
 from torch_dts import _native
 
-_SEED_SET_WORD = 2  # of the board: nonzero once it holds a seed (csrc/core/order/epoch_board.cpp)
+# Words of the board (csrc/core/order/epoch_board.cpp).
+_NEXT_EPOCH_WORD = 1
+_SEED_SET_WORD = 2  # nonzero once it holds a seed
+_SEED_WORD = 3
 _MAX_EPOCH = 2**32 - 1
 
 
@@ -75,6 +78,30 @@ class EpochClock:
         if get_worker_info() is None:
             self._take_over()
         _native.set_next_epoch(self._board, epoch)
+
+    @property
+    def next_epoch(self) -> int:
+        """The epoch of the next iteration to begin."""
+        return int(self._board[_NEXT_EPOCH_WORD]) % (_MAX_EPOCH + 1)
+
+    def drawn_seed(self) -> int:
+        """The seed on the board; drawn now from torch's default generator if there is none."""
+        if get_worker_info() is None:
+            self._take_over()
+        if not self._has_seed():
+            self.adopt(_draw_seed())
+        return int(self._board[_SEED_WORD])
+
+    def adopt(self, seed: int) -> None:
+        """Puts a seed on the board, in the place of any that is there.
+
+        Args:
+            seed: Any int, taken modulo 2^64.
+        """
+        if get_worker_info() is None:
+            self._take_over()
+        self._board[_SEED_WORD] = (seed + 2**63) % 2**64 - 2**63
+        self._board[_SEED_SET_WORD] = 1
 
     def __getstate__(self) -> dict[str, Any]:
         if get_worker_info() is None:

@@ -15,6 +15,7 @@ from torch_dts.datasets._shares import Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window
 from torch_dts.file._arguments import Verify, check_bool, check_callable, check_verify
 from torch_dts.loader._batch_plan import LastBatch, check_last_batch
+from torch_dts.loader._elastic import OrderKind, check_order
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._sampler import is_distributed_shuffle
 
@@ -50,6 +51,7 @@ class Options:
     return_mask: bool | None = None
     reader_threads: int | None = None
     pin_threads: bool = False
+    order: OrderKind = "shuffled"
 
     @property
     def window(self) -> int:
@@ -78,6 +80,7 @@ def check_options(options: Options) -> None:
     _one_of("memory_format", options.memory_format, (None, *_FORMATS))
     _one_of("on_error", options.on_error, ("raise", "replace"))
     check_verify(options.verify)
+    check_order(options.order)
     if options.reader_threads is not None:
         threads = check_int("reader_threads", options.reader_threads, "an int or None")
         check_count("reader_threads", threads, " or None")
@@ -156,6 +159,10 @@ def refuse_ranks(options: Options, sampler: Any) -> None:
 
 def refuse_for_iterable(options: Options) -> None:
     """Raises ValueError for what a DTSIterableDataset decides itself."""
+    if options.order == "elastic":
+        raise ValueError(
+            "order='elastic' reads samples singly, but a DTSIterableDataset reads blocks: give a DTSDataset"
+        )
     defaults = Options()
     for name in ("seed", "shuffle_window", "num_replicas", "distributed"):
         if getattr(options, name) != getattr(defaults, name):

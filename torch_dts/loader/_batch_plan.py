@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple, cast, get_args
 
+from torch import Tensor
+
 from torch_dts.datasets._shares import RankShare, Uneven, filler_places
 from torch_dts.loader._order import Order
 
@@ -32,11 +34,15 @@ class IndexBatch(NamedTuple):
         indices: Of the dataset.
         num_fillers: The last so many are fillers.
         num_before: How often the fillers came in the epoch on other ranks.
+        places: int64 ``[n]``: of the samples in the epoch of all ranks, where occurrences count in it.
+        filler_occurrences: int64: then, what the fillers have more.
     """
 
     indices: list[Any]
     num_fillers: int = 0
     num_before: int = 0
+    places: Tensor | None = None
+    filler_occurrences: Tensor | None = None
 
 
 def plan_share(order: Order, rule: BatchRule) -> RankShare:
@@ -48,14 +54,17 @@ def plan_share(order: Order, rule: BatchRule) -> RankShare:
     size = rule.batch_size
     num_own, num_fillers = order.share
     num_samples = num_own + num_fillers
+    before = order.num_skipped  # batches are cut from there on
     if order.uneven == "exact" and not order.drop_last:
-        longest = -(-order.num_samples // order.num_replicas)
-        if num_batches(num_own, rule) < num_batches(longest, rule):
-            num_samples += 1  # a batch of nothing but a filler, so that no rank waits for this one
+        own = num_batches(max(0, num_own - before), rule)
+        if own < num_batches(max(0, order.longest - before), rule):
+            # A batch of nothing but a filler, so that no rank waits for this one.
+            num_samples = max(num_samples, before) + 1
+    left = max(0, num_samples - before)
     if rule.last_batch == "drop":
-        num_samples -= num_samples % size
+        num_samples -= left % size
     elif rule.last_batch == "fill":
-        num_samples += -num_samples % size
+        num_samples += -left % size
     num_own = min(num_own, num_samples)
     return RankShare(num_own, num_samples - num_own)
 

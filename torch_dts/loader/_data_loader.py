@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -25,11 +25,13 @@ from torch_dts.loader._arguments import (
 )
 from torch_dts.loader._batch_plan import LastBatch
 from torch_dts.loader._datasets import open_path, with_transform
+from torch_dts.loader._elastic import OrderKind
 from torch_dts.loader._epoch import batching_of, num_batches_of
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
 from torch_dts.loader._python_run import PythonRun
+from torch_dts.loader._resume import Resume
 from torch_dts.loader._sampler import stream_order
 from torch_dts.loader._source import default_workers_for
 from torch_dts.loader._stats import LoaderStats
@@ -102,6 +104,10 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         return_mask: Each batch has as its last element a mask, bool ``[B]``, False for fillers;
             with a `collate_fn` each sample's tuple ends with its bool. None: with
             ``uneven="exact"`` only.
+        order: "shuffled": each rank has a range of the epoch. "elastic": the ranks go through the
+            epoch of one rank side by side, so that the batches of all ranks together are the same
+            for any number of ranks with the same ``batch_size * num_replicas``. Samples are then
+            read singly, with read-ahead.
         reader_threads: Threads that read; None: chosen.
         pin_threads: Bind each thread to a CPU.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
@@ -150,6 +156,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         distributed: bool = False,
         uneven: Uneven = "fill",
         last_batch: LastBatch = "partial",
+        order: OrderKind = "shuffled",
         return_mask: bool | None = None,
         reader_threads: int | None = None,
         pin_threads: bool = False,
@@ -172,6 +179,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             distributed=distributed,
             uneven=uneven,
             last_batch=last_batch,
+            order=order,
             return_mask=return_mask,
             reader_threads=reader_threads,
             pin_threads=pin_threads,
@@ -189,7 +197,13 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             stream_order(dataset, drop_last, uneven)  # says so where the two contradict each other
         if batch_sampler is None:
             sampler, shuffle_left = complete_sampler(
-                dataset, shuffle, sampler, drop_last and batch_size is not None, options, generator
+                dataset,
+                shuffle,
+                sampler,
+                drop_last and batch_size is not None,
+                options,
+                generator,
+                batch_size,
             )
         else:
             shuffle_left = shuffle
@@ -229,6 +243,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.distributed = distributed
         self.uneven: Uneven = uneven
         self.last_batch: LastBatch = last_batch
+        self.order: OrderKind = order
         self.return_mask = return_mask
         self.reader_threads = reader_threads
         self.pin_threads = pin_threads
@@ -237,6 +252,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if last_batch == "drop" and batch_sampler is None:
             self.batch_sampler.drop_last = True  # type: ignore[union-attr]  # what it lists is what comes
         self._epochs = epochs_of(self, options)
+        self._resume = Resume()
+        if order == "elastic" and batching_of(self, self._window).order is None:
+            raise ValueError(
+                "order='elastic' is an order of the loader's own, but a sampler or the dataset says another: "
+                "give shuffle= instead, or a DistributedSampler with shuffle=True"
+            )
         self._run = NativeRun()
         self._python_run = PythonRun()
         if share_buffers_with is not None:
@@ -286,6 +307,40 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         set_epoch = getattr(self.sampler, "set_epoch", None)
         if set_epoch is not None:
             set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the loader is: what `load_state_dict` needs to go on from here, exactly.
+
+        The place is that behind the last batch that the latest iterator has delivered; what was
+        read ahead does not count. Behind the end of an epoch, and before the first, it is the
+        beginning of the next one. It is the same on all ranks. With ``seed=None`` the seed is
+        drawn now.
+
+        Returns:
+            Plain values that pickle and JSON take, but for what a sampler's own ``state_dict``
+            puts in. The first call reads the names, sizes and times of a folder's files.
+
+        Raises:
+            OSError: A file of a folder is gone.
+        """
+        return self._resume.state_dict(self.dataset, batching_of(self, self._window), self._epochs, self.seed)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next ``iter()`` goes on where `state` was saved, each later one is the next epoch.
+
+        Another process, other numbers of threads, another `mode` and another transform go on
+        with the same samples. Another number of ranks shares the rest of the epoch anew. No
+        image is decoded, and no block read, of what was delivered before. `set_epoch` with
+        the state's epoch changes nothing; with another one that epoch begins.
+
+        Args:
+            state: From `state_dict`, of any rank.
+
+        Raises:
+            ValueError: It does not fit to this loader, with what was found and what was
+                expected; nothing has changed.
+        """
+        self._resume.load(state, self.dataset, batching_of(self, self._window), self._epochs, self.seed)
 
     def set_transform(self, transform: Callable[[Any], Any] | None) -> None:
         """From the next ``iter()`` on this transform is used (progressive resizing).

@@ -4,18 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch import Tensor
-from torch.utils.data import BatchSampler
+from torch.utils.data import BatchSampler, IterableDataset
 
 from torch_dts.datasets import DTSIterableDataset
-from torch_dts.datasets._shares import RankShare
 from torch_dts.loader._batch_plan import BatchRule, IndexBatch, filled_batches, plan_share
 from torch_dts.loader._datasets import whole_file
-from torch_dts.loader._order import Order, Reading
+from torch_dts.loader._order import Order, Reading, Stream
 from torch_dts.loader._pieces import Piece, planned_pieces, sampled_pieces
+from torch_dts.loader._resume import Begun, Delivered, Resume
 from torch_dts.loader._sampler import (
     Epochs,
     PlainSampler,
@@ -41,13 +41,18 @@ class Batching:
         rule: How they are cut; of a batch sampler of the user's: not known, batches of 1.
         is_batched: False (``batch_size=None``): samples come one by one.
         returns_mask: Each batch ends with a mask that is False for fillers.
+        sampler: Where the order isn't known: what `batches` come from; None: a dataset that
+            says its order itself.
+        num_skipped: So many of `batches` were delivered before.
     """
 
     order: Order | None
-    batches: Iterable[Iterable[int]]
+    batches: Iterable[Any]
     rule: BatchRule
     is_batched: bool
     returns_mask: bool = False
+    sampler: Any = None
+    num_skipped: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,12 +64,14 @@ class Epoch:
         epoch: Its number.
         pieces: What goes to the native loader.
         reads_blocks: Blocks are among it.
+        delivered: Counts.
     """
 
     seed: int
     epoch: int
     pieces: Iterator[Piece]
     reads_blocks: bool = False
+    delivered: Delivered = field(default_factory=Delivered)
 
 
 def batching_of(loader: DataLoader, window: int) -> Batching:
@@ -81,17 +88,22 @@ def batching_of(loader: DataLoader, window: int) -> Batching:
         order: Order | None = stream_order(dataset, loader.drop_last, loader.uneven)
         rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else loader.last_batch)
         return Batching(order, (), rule, is_batched, returns_mask(loader, order))
+    if isinstance(dataset, IterableDataset):
+        rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else "partial")
+        return Batching(None, (), rule, is_batched)
     if is_batched and type(batch_sampler) is not BatchSampler:
-        return Batching(None, batch_sampler, BatchRule(1), True, returns_mask(loader, None))
+        return Batching(None, batch_sampler, BatchRule(1), True, returns_mask(loader, None), batch_sampler)
     sampler: Any = batch_sampler.sampler if is_batched else loader.sampler
     rule = BatchRule(1)
     if is_batched:
         rule = BatchRule(batch_sampler.batch_size, "drop" if batch_sampler.drop_last else loader.last_batch)
-    order = known_order(sampler, dataset, window)
+    elastic_batch = rule.batch_size if loader.order == "elastic" else 0
+    order = known_order(sampler, dataset, window, elastic_batch)
     if order is not None and loader.uneven == "exact":
         order = replace(order, uneven="exact")
     batches = batch_sampler if is_batched else _Singly(sampler)
-    return Batching(order, batches, rule, is_batched, returns_mask(loader, order))
+    source = batch_sampler if is_batched else sampler
+    return Batching(order, batches, rule, is_batched, returns_mask(loader, order), source)
 
 
 def returns_mask(loader: DataLoader, order: Order | None) -> bool:
@@ -106,22 +118,29 @@ def num_batches_of(batching: Batching) -> int | None:
     if batching.order is None:
         return None
     share = plan_share(batching.order, batching.rule)
-    return -(-share.num_samples // batching.rule.batch_size)
+    return -(-max(0, share.num_samples - batching.order.num_skipped) // batching.rule.batch_size)
 
 
-def known_order(sampler: Any, dataset: Any, window: int) -> Order | None:
+def known_order(sampler: Any, dataset: Any, window: int, elastic_batch: int = 0) -> Order | None:
     """The order that a sampler stands for; None: its indices have to be asked for."""
     file = whole_file(dataset)
     if type(sampler) in (ShuffledSampler, PlainSampler):
-        order: Order = sampler.order
+        order: Order = replace(sampler.order, elastic_batch=elastic_batch)
         return order if order.num_samples == len(dataset) and order.file is file else None
     if is_distributed_shuffle(sampler) and len(sampler.dataset) == len(dataset):
-        return distributed_order(sampler, Order(len(dataset), file=file, shuffle_window=window))
+        return distributed_order(
+            sampler, Order(len(dataset), file=file, shuffle_window=window, elastic_batch=elastic_batch)
+        )
     return None
 
 
 def begin_epoch(
-    batching: Batching, epochs: Epochs, seed: int | None, source: LoaderSource, is_first: bool
+    batching: Batching,
+    epochs: Epochs,
+    seed: int | None,
+    source: LoaderSource,
+    is_first: bool,
+    resume: Resume | None = None,
 ) -> Epoch:
     """Claims the next epoch.
 
@@ -132,22 +151,26 @@ def begin_epoch(
             choices about samples, and the sampler's seed the order.
         source: What is read.
         is_first: Compare seeds with other ranks.
+        resume: Knows what of the epoch was delivered before.
 
     Raises:
         ValueError: Another rank has another seed.
     """
     order_seed, epoch = epochs.claim()
     choice_seed = order_seed if seed is None else seed
+    _, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
     order = batching.order
     if order is None:
         batches = filled_batches(batching.batches, batching.rule)
-        pieces = sampled_pieces(batches, source.sample_map, source.mean_bytes)
-        return Epoch(choice_seed, epoch, pieces)
+        pieces = sampled_pieces(batches, source.sample_map, source.mean_bytes, batching.num_skipped)
+        return Epoch(choice_seed, epoch, pieces, False, delivered)
     if is_first and order.num_replicas > 1:
         require_same_seed(order, order_seed)
-    stream = order.stream(order_seed, epoch, plan_share(order, batching.rule))
-    pieces = planned_pieces(order, stream, source.sample_map, batching.rule, _reading(order, source))
-    return Epoch(choice_seed, epoch, pieces, order.has_groups)
+    share = plan_share(order, batching.rule)
+    stream = order.stream(order_seed, epoch, share)
+    earlier = order.delivered(order_seed, epoch, share)
+    pieces = planned_pieces(order, stream, source.sample_map, batching.rule, _reading(order, source), earlier)
+    return Epoch(choice_seed, epoch, pieces, order.has_groups, delivered)
 
 
 def _reading(order: Order, source: LoaderSource) -> Reading:
@@ -165,36 +188,66 @@ class PythonEpoch(NamedTuple):
         seed, epoch: Of the random choices about samples.
         batches: `IndexBatch` of dataset indices, with ``batch_size=None`` of one each. What
             a sampler of the user's gives is passed on as it is, but for a batch that was filled.
+        delivered: Counts.
+        num_skipped: So many of `batches` were delivered before.
+        earlier: Dataset indices that were delivered before and aren't in `batches`.
+        counted_in: Dataset indices of the epoch of all ranks, where occurrences count in it.
     """
 
     seed: int
     epoch: int
     batches: Iterator[Any]
+    delivered: Delivered
+    num_skipped: int = 0
+    earlier: tuple[Tensor, ...] = ()
+    counted_in: Tensor | None = None
 
 
-def begin_python_epoch(loader: DataLoader, epochs: Epochs, seed: int | None, window: int) -> PythonEpoch:
+def begin_python_epoch(
+    loader: DataLoader, epochs: Epochs, seed: int | None, window: int, resume: Resume | None = None
+) -> PythonEpoch:
     """As `begin_epoch`: the same order, the same batches, the same seeds."""
     batching = batching_of(loader, window)
     order_seed, epoch = epochs.claim()
     choice_seed = order_seed if seed is None else seed
+    if batching.order is None:
+        given: Any = loader.batch_sampler if batching.is_batched else loader.sampler
+        batching = replace(batching, batches=given)
+    _, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
     order, rule = batching.order, batching.rule
     if order is None:
-        given: Any = loader.batch_sampler if batching.is_batched else loader.sampler
+        batches: Iterator[Any] = iter(batching.batches)
         if rule.last_batch == "fill":
-            given = filled_batches(given, rule)
-        return PythonEpoch(choice_seed, epoch, iter(given))
+            batches = filled_batches(batches, rule)
+        return PythonEpoch(choice_seed, epoch, batches, delivered, batching.num_skipped)
     if order.num_replicas > 1:
         require_same_seed(order, order_seed)
     share = plan_share(order, rule)
-    indices = order.to_dataset(order.stream(order_seed, epoch, share).all_ids)
-    return PythonEpoch(choice_seed, epoch, _index_batches(indices, share, rule))
+    stream = order.stream(order_seed, epoch, share)
+    planned = _index_batches(order.to_dataset(stream.all_ids), stream, rule)
+    earlier = tuple(map(order.to_dataset, order.delivered(order_seed, epoch, share)))
+    counted_in = None if stream.whole is None else order.to_dataset(stream.whole)
+    return PythonEpoch(choice_seed, epoch, planned, delivered, 0, earlier, counted_in)
 
 
-def _index_batches(indices: Tensor, share: RankShare, rule: BatchRule) -> Iterator[IndexBatch]:
+def begin_iterable_epoch(loader: DataLoader, epochs: Epochs, window: int, resume: Resume) -> Begun:
+    """Claims the next epoch of a dataset that says its order itself."""
+    epoch = epochs.next_epoch
+    epochs.set_next((epoch + 1) % (1 << 32))
+    return resume.begin(batching_of(loader, window), None, None, epoch)
+
+
+def _index_batches(indices: Tensor, stream: Stream, rule: BatchRule) -> Iterator[IndexBatch]:
+    num_own = stream.ids.numel()
     for first in range(0, indices.numel(), rule.batch_size):
-        part = indices[first : first + rule.batch_size].tolist()
-        num_fillers = min(len(part), max(0, first + len(part) - share.num_own))
-        yield IndexBatch(part, num_fillers, int(share.num_own == 0))
+        end = first + rule.batch_size
+        part = indices[first:end].tolist()
+        num_fillers = min(len(part), max(0, first + len(part) - num_own))
+        if stream.places is None:
+            yield IndexBatch(part, num_fillers, int(stream.are_lent))
+        else:
+            occurrences = stream.filler_occurrences[max(0, first - num_own) : max(0, end - num_own)]
+            yield IndexBatch(part, num_fillers, 0, stream.places[first:end], occurrences)
 
 
 class _Singly:

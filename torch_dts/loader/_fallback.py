@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch.utils.data
+from torch import Tensor
 from torch.utils.data import Dataset, IterableDataset, get_worker_info
 
 from torch_dts._seeding import States, generator_states, restore_generators, seed_generators
@@ -35,14 +36,25 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
     _seeds: SeededSampler | None = None
     _next: tuple[int, int] = (0, 0)  # seed and epoch
 
-    def begin(self, seed: int, epoch: int) -> None:
+    def begin(
+        self,
+        seed: int,
+        epoch: int,
+        num_skipped: int = 0,
+        earlier: Sequence[Tensor] = (),
+        counted_in: Tensor | None = None,
+    ) -> None:
         """Sets seed and epoch of the next ``iter()``; without it each has the next epoch.
 
         Args:
             seed: Any int, taken modulo 2^64.
             epoch: 0 to 2^32 - 1.
+            num_skipped, earlier, counted_in: As the attributes of SeededSampler.
         """
         self._next = (seed, epoch)
+        if self._seeds is not None:
+            self._seeds.num_skipped, self._seeds.earlier = num_skipped, earlier
+            self._seeds.counted_in = counted_in
 
     def __iter__(self) -> Any:
         """Begins an epoch, as torch's."""

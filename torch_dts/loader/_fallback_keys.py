@@ -51,6 +51,9 @@ class SeededSampler:
 
     Attributes:
         seed, epoch: Of the iterations that begin from now on.
+        num_skipped: So many of the sampler's first items are left out, and only counted.
+        earlier: Indices that count as delivered before.
+        counted_in: Indices of the epoch of all ranks, where occurrences count in it.
     """
 
     def __init__(self, sampler: Iterable[Any], is_batched: bool, dataset: Any) -> None:
@@ -59,6 +62,9 @@ class SeededSampler:
         self._dataset = dataset
         self.seed = 0
         self.epoch = 0
+        self.num_skipped = 0
+        self.earlier: Iterable[Tensor] = ()
+        self.counted_in: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self._sampler)  # type: ignore[arg-type]
@@ -71,7 +77,14 @@ class SeededSampler:
         choices = choice_indices(self._dataset)
         counts = Occurrences()
         position = 0
-        for index in given:
+        num_skipped = self.num_skipped
+        whole = None
+        if self.counted_in is not None:
+            whole = np.asarray(counts.count(_chosen(self.counted_in.numpy(), choices)))
+        for indices in self.earlier:
+            counts.count(_chosen(indices.numpy(), choices))
+            position += indices.numel()
+        for number, index in enumerate(given):
             planned = index if isinstance(index, IndexBatch) else None
             num_fillers = 0 if planned is None else planned.num_fillers
             if planned is not None:
@@ -83,7 +96,14 @@ class SeededSampler:
                 items = [index]
             numbers = _numbers(items, position, choices)
             position += len(items)
-            occurrences = counts.count(numbers)
+            if planned is not None and planned.places is not None and whole is not None:
+                occurrences = whole[planned.places.numpy()]
+                if num_fillers and planned.filler_occurrences is not None:
+                    occurrences[-num_fillers:] += planned.filler_occurrences.numpy()
+            else:
+                occurrences = counts.count(numbers)
+            if number < num_skipped:
+                continue
             if planned is not None and planned.num_before and num_fillers:
                 occurrences = np.asarray(occurrences)
                 occurrences[-num_fillers:] += planned.num_before
@@ -109,6 +129,10 @@ def _numbers(items: list[Any], position: int, choices: Tensor | None) -> np.ndar
         numbers = np.array(items, dtype=np.int64)
     except (TypeError, ValueError, OverflowError):
         return np.arange(position, position + len(items), dtype=np.int64)
+    return _chosen(numbers, choices)
+
+
+def _chosen(numbers: np.ndarray[Any, Any], choices: Tensor | None) -> np.ndarray[Any, Any]:
     if choices is None or not len(numbers):
         return numbers
     if -choices.numel() <= numbers.min() and numbers.max() < choices.numel():

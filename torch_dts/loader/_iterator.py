@@ -58,6 +58,7 @@ class LoaderIterator:
         self._engine = engine
         self._pieces = epoch.pieces
         self._reads_blocks = epoch.reads_blocks
+        self._delivered = epoch.delivered
         self._delivery = delivery
         self._foreign = foreign
         self._num_batches = num_batches
@@ -128,6 +129,7 @@ class LoaderIterator:
             self._left_at = time.monotonic()
         number = self._num_delivered
         self._num_delivered += 1
+        self._delivered.num_batches += 1
         further = [column.take(labels.numel()) for column in self._further]
         if slots.numel():
             self._foreign.fill(number, images, slots.tolist())
@@ -157,6 +159,7 @@ class LoaderIterator:
 
     def _end(self) -> NoReturn:
         if self._sampler_error is None:
+            self._delivered.is_all = True
             raise StopIteration
         errors, self._sampler_error = [self._sampler_error], None
         raise errors.pop()  # which its own traceback does not lead to

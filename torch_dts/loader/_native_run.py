@@ -69,7 +69,9 @@ class NativeRun:
         options = _engine_options(loader, source, batching.returns_mask)
         engine = self._engines.take(recognised, plan, options, self._buffers)
         try:
-            epoch = begin_epoch(batching, loader._epochs, loader.seed, source, self._num_epochs == 0)
+            epoch = begin_epoch(
+                batching, loader._epochs, loader.seed, source, self._num_epochs == 0, loader._resume
+            )
             engine.start(plan, epoch.seed, epoch.epoch)
         except BaseException:
             self._engines.give_back(engine)
@@ -157,10 +159,13 @@ def _num_batches(loader: DataLoader) -> int | None:
 
 def _warn_of_cost(loader: DataLoader, batching: Batching, source: LoaderSource) -> None:
     order = batching.order
-    if order is None or order.file is None or source.keeps_bytes or not order.shuffle or order.shuffle_window:
+    if order is None or order.file is None or source.keeps_bytes or not order.shuffle or order.has_groups:
         return
+    cause, cure = 'shuffle_window="all"', 'a window of blocks (16 is the default) or mode="fully" avoids it'
+    if order.elastic_batch:
+        cause, cure = 'order="elastic"', 'mode="fully" avoids it'
     warnings.warn(
-        'shuffle_window="all" without keeping the data in memory reads each sample singly, which is slow on '
-        'most disks: a window of blocks (16 is the default) or mode="fully" avoids it',
+        f"{cause} without keeping the data in memory reads each sample singly, which is slow on most disks: "
+        f"{cure}",
         stacklevel=4,
     )

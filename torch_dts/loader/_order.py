@@ -8,19 +8,22 @@ units that are read together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from torch_dts.datasets._chunks import FIRST_BYTES, EpochOrder, epoch_groups, sample_at_start
+from torch_dts.datasets._chunks import FIRST_BYTES, EpochOrder
+from torch_dts.datasets._rest import Part, Rest, num_left_after
 from torch_dts.datasets._shares import RankShare, Uneven, filler_places, rank_share
 from torch_dts.file import DTSFile
+from torch_dts.loader._elastic import Steps
 
 _UNIT_BYTES = 8 << 20  # samples read singly at a time: enough to sort and merge reads
 _UNIT_SAMPLES = (16, 1024)
+_NONE = torch.empty(0, dtype=torch.int64, device="cpu")
 
 
 class Group(NamedTuple):
@@ -47,12 +50,18 @@ class Stream(NamedTuple):
         fillers: int64 ``[f]``, samples that come once more behind them. They are in no group.
         filler_occurrences: int64 ``[f]``: how often each came earlier in the epoch, if none of
             `ids` is the same sample as another.
+        are_lent: The fillers are of another rank.
+        whole: int64: the epoch of all ranks, where samples are counted in it; else None.
+        places: int64 ``[n + f]``: places in `whole`.
     """
 
     ids: Tensor
     groups: Sequence[Group] | None
     fillers: Tensor
     filler_occurrences: Tensor
+    are_lent: bool = False
+    whole: Tensor | None = None
+    places: Tensor | None = None
 
     @property
     def all_ids(self) -> Tensor:
@@ -102,6 +111,10 @@ class Order:
         num_replicas, rank: The rank gets an equal part of the epoch.
         drop_last: Each rank gets ``num_samples // num_replicas`` samples; else `uneven` says.
         uneven: "fill": the short ones are filled up; "exact": each rank gets its range.
+        before: What other numbers of ranks did of the epoch; the rest of it is shared.
+        num_skipped: So many of what the rank delivers came before.
+        elastic_batch: Samples of a batch, where the ranks go through the stream side by side
+            (``order="elastic"``); 0: each has a range of it.
     """
 
     num_samples: int
@@ -113,11 +126,35 @@ class Order:
     rank: int = 0
     drop_last: bool = False
     uneven: Uneven = "fill"
+    before: tuple[Part, ...] = ()
+    num_skipped: int = 0
+    elastic_batch: int = 0
+
+    @property
+    def num_shared(self) -> int:
+        """Samples that the ranks share: those of the epoch, or what is left of it."""
+        if self.elastic_batch:
+            return max(0, self.num_samples - sum(ranks * consumed for ranks, consumed in self.before))
+        return num_left_after(self.num_samples, self.before)
+
+    @property
+    def steps(self) -> Steps:
+        """How ranks go side by side through what they share."""
+        num_shared = self.num_shared
+        return Steps(self.num_samples - num_shared, num_shared, self.elastic_batch, self.num_replicas)
+
+    @property
+    def longest(self) -> int:
+        """What the rank with most samples delivers: the same on all ranks."""
+        extra = 0 if self.drop_last else self.num_replicas - 1
+        return (self.num_shared + extra) // self.num_replicas
 
     @property
     def share(self) -> RankShare:
         """How many samples and fillers the rank delivers, where batches don't add to it."""
-        return rank_share(self.num_samples, self.num_replicas, self.rank, self.drop_last, self.uneven)
+        if self.elastic_batch:
+            return self.steps.share(self.rank, self.drop_last, self.uneven)
+        return rank_share(self.num_shared, self.num_replicas, self.rank, self.drop_last, self.uneven)
 
     def __len__(self) -> int:
         """Samples the rank delivers in an epoch, as `share`."""
@@ -131,7 +168,7 @@ class Order:
     @property
     def has_groups(self) -> bool:
         """Whether whole blocks are read."""
-        if self.file is None:
+        if self.file is None or self.elastic_batch:
             return False
         return self.shuffle_window > 0 if self.shuffle else self.is_stored
 
@@ -143,30 +180,87 @@ class Order:
             share: How many samples and fillers; None: `share`.
         """
         share = self.share if share is None else share
-        if self.file is not None and self.has_stored_ids:
-            block_sizes = self.file.block_table.num_samples
-        else:
-            block_sizes = torch.tensor([self.num_samples], dtype=torch.int64, device="cpu")
-        window = self.shuffle_window if self.has_groups else 0
-        order = EpochOrder(self.shuffle, window, seed, epoch, self.num_replicas, self.rank)
-        parts: list[Tensor] = [torch.empty(0, dtype=torch.int64, device="cpu")]
-        groups: list[Group] = []
-        left = share.num_own
-        for chunk in epoch_groups(block_sizes, order):
-            ids = chunk.stored_ids[:left]
-            left -= ids.numel()
-            parts.append(ids)
-            if ids.numel() and chunk.block_ids is not None and chunk.border_ids is not None:
-                groups.append(Group(ids.numel(), chunk.block_ids, chunk.border_ids))
-        own = torch.cat(parts) if len(parts) > 2 else parts[-1]
+        if self.elastic_batch:
+            return self._elastic_stream(seed, epoch, share)
+        rest = self._rest(seed, epoch)
+        chunks = rest.of_rank(self.num_replicas, self.rank)
+        own = _joined(chunk.stored_ids for chunk in chunks)[: share.num_own]
         places, occurrences = filler_places(share.num_own, share.num_fillers)
-        is_lent = share.num_own == 0 and share.num_fillers > 0  # of another rank
-        fillers = (sample_at_start(block_sizes, order) if is_lent else own)[places]
-        return Stream(own, groups if self.has_groups else None, fillers, occurrences)
+        are_lent = share.num_own == 0 and share.num_fillers > 0  # of another rank
+        if are_lent:
+            place = self.rank * rest.num_left // self.num_replicas
+            fillers = _joined(chunk.stored_ids for chunk in rest.between(place, place + 1))[places]
+        else:
+            fillers = own[places]
+        chunks = rest.cut(chunks, self.num_skipped, share.num_own)
+        groups = [
+            Group(
+                chunk.stored_ids.numel(),
+                chunk.block_ids,
+                _NONE if chunk.border_ids is None else chunk.border_ids,
+            )
+            for chunk in chunks
+            if chunk.block_ids is not None
+        ]
+        skipped = max(0, self.num_skipped - share.num_own)
+        return Stream(
+            own[self.num_skipped :],
+            groups if self.has_groups else None,
+            fillers[skipped:],
+            occurrences[skipped:],
+            are_lent,
+        )
+
+    def _elastic_stream(self, seed: int, epoch: int, share: RankShare) -> Stream:
+        steps = self.steps
+        whole = _joined(chunk.stored_ids for chunk in self._rest(seed, epoch).of_rank(1, 0))
+        own = steps.places(self.rank)[: share.num_own]
+        fillers, occurrences = steps.fillers(self.rank, share)
+        are_lent = share.num_fillers > 0 and share.num_own == steps.num_whole
+        return Stream(
+            whole[own], None, whole[fillers], occurrences, are_lent, whole, torch.cat([own, fillers])
+        )
+
+    def delivered(self, seed: int, epoch: int, share: RankShare | None = None) -> Iterator[Tensor]:
+        """int64: ids of what came before of an epoch that is continued.
+
+        Args: as of `stream`.
+        """
+        if self.elastic_batch:
+            return  # occurrences are counted in the whole epoch
+        yield from self._rest(seed, epoch).delivered()
+        if self.num_skipped:
+            yield replace(self, num_skipped=0).stream(seed, epoch, share).all_ids[: self.num_skipped]
+
+    def facts(self) -> dict[str, Any]:
+        """What decides the order beside seed, epoch and ranks, as plain values."""
+        has_window = self.file is not None and self.shuffle
+        return {
+            "kind": "elastic" if self.elastic_batch else "shuffled",
+            "num_samples": self.num_samples,
+            "shuffle": self.shuffle,
+            "shuffle_window": (self.shuffle_window or "all") if has_window else None,
+            "is_stored": self.is_stored,
+            "uneven": self.uneven,
+        }
 
     def to_dataset(self, ids: Tensor) -> Tensor:
         """int64 ``[n]``: the index in the dataset of each id of a stream."""
         return self.file.positions_of(ids) if self.file is not None and self.has_stored_ids else ids
+
+    def _rest(self, seed: int, epoch: int) -> Rest:
+        if self.file is not None and self.has_stored_ids:
+            block_sizes = self.file.block_table.num_samples
+        else:
+            block_sizes = torch.tensor([self.num_samples], dtype=torch.int64, device="cpu")
+        window = self.shuffle_window if self.file is not None and self.shuffle else 0
+        before = () if self.elastic_batch else self.before
+        return Rest(block_sizes, EpochOrder(self.shuffle, window, seed, epoch), before)
+
+
+def _joined(parts: Iterable[Tensor]) -> Tensor:
+    parts = list(parts)
+    return parts[0] if len(parts) == 1 else torch.cat(parts) if parts else _NONE
 
 
 def unit_samples(mean_bytes: float) -> int:
@@ -187,9 +281,8 @@ def cut_units(stream: Stream, batch_size: int, reading: Reading) -> Iterator[Uni
         reading: What else decides.
     """
     step = unit_samples(reading.mean_bytes)
-    none = torch.empty(0, dtype=torch.int64, device="cpu")
     if stream.groups is None:
-        yield from (Unit(part, none) for part in _split(stream.ids, step))
+        yield from (Unit(part, _NONE) for part in _split(stream.ids, step))
     else:
         first = 0
         for count, own_blocks, borders in stream.groups:
@@ -198,11 +291,11 @@ def cut_units(stream: Stream, batch_size: int, reading: Reading) -> Iterator[Uni
             num_single = _num_single(count, batch_size, reading) if first == 0 else 0
             if blocks.numel() == 0:
                 num_single = count
-            yield from (Unit(part, none) for part in _split(ids[:num_single], step))
+            yield from (Unit(part, _NONE) for part in _split(ids[:num_single], step))
             if num_single < count:
                 yield Unit(ids[num_single:], blocks)
             first += count
-    yield from (Unit(part, none, is_filler=True) for part in _split(stream.fillers, step))
+    yield from (Unit(part, _NONE, is_filler=True) for part in _split(stream.fillers, step))
 
 
 def _num_single(num_group: int, batch_size: int, reading: Reading) -> int:

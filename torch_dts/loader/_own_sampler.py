@@ -30,12 +30,13 @@ def complete_sampler(
     drop_last: bool,
     options: Options,
     generator: torch.Generator | None,
+    batch_size: int | None = 1,
 ) -> tuple[Any, bool | None]:
     """The sampler and the `shuffle` to give to torch's constructor.
 
     Args:
         dataset: Of the loader.
-        shuffle, sampler, drop_last, generator: As the caller gave them.
+        shuffle, sampler, drop_last, generator, batch_size: As the caller gave them.
         options: The arguments beyond torch's.
 
     Raises:
@@ -60,6 +61,7 @@ def complete_sampler(
         rank=rank,
         drop_last=drop_last and ranks is not None,
         uneven=options.uneven,
+        elastic_batch=(batch_size or 1) if options.order == "elastic" else 0,
     )
     if shuffle:
         return ShuffledSampler(dataset, order, epochs, generator), None

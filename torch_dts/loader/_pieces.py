@@ -112,7 +112,12 @@ class OccurrenceCounter:
 
 
 def planned_pieces(
-    order: Order, stream: Stream, sample_map: SampleMap, rule: BatchRule, reading: Reading
+    order: Order,
+    stream: Stream,
+    sample_map: SampleMap,
+    rule: BatchRule,
+    reading: Reading,
+    earlier: Iterable[Tensor] = (),
 ) -> Iterator[Piece]:
     """The pieces of an epoch whose order is known.
 
@@ -122,9 +127,17 @@ def planned_pieces(
         sample_map: From the dataset to the source.
         rule: The size of the batches.
         reading: How samples are read together.
+        earlier: int64: ids of what was delivered of the epoch before.
     """
     num_left = stream.ids.numel() + stream.fillers.numel()
     counter = OccurrenceCounter() if sample_map.has_duplicates else None
+    counted = None
+    if counter is not None and stream.whole is not None and stream.places is not None:
+        whole = stream.whole if order.has_stored_ids else sample_map.to_source(stream.whole)
+        counted = counter.count(whole)[stream.places]
+    elif counter is not None:
+        for ids in earlier:
+            counter.count(ids if order.has_stored_ids else sample_map.to_source(ids))
     num_open = 0  # samples of a batch that isn't full yet
     num_filled = 0  # fillers so far
     for unit in cut_units(stream, rule.batch_size, reading):
@@ -135,12 +148,17 @@ def planned_pieces(
         if num_left == 0 and num_open:
             batch_sizes.append(num_open)
         samples = unit.ids if order.has_stored_ids else sample_map.to_source(unit.ids)
-        occurrences = _NO_IDS if counter is None else counter.count(samples)
+        if counted is not None:
+            occurrences, counted = counted[:count], counted[count:]
+        else:
+            occurrences = _NO_IDS if counter is None else counter.count(samples)
         if unit.is_filler:
             planned = stream.filler_occurrences[num_filled : num_filled + count]
             num_filled += count
-            # Those of a rank without samples of its own came on another rank.
-            occurrences = planned if counter is None else occurrences + (stream.ids.numel() == 0)
+            if counted is not None:
+                occurrences = occurrences + planned
+            else:  # lent ones came on another rank
+                occurrences = planned if counter is None else occurrences + stream.are_lent
             occurrences = occurrences % _COUNTED
         yield Piece(
             samples=samples.contiguous(),
@@ -155,7 +173,7 @@ def planned_pieces(
 
 
 def sampled_pieces(
-    batches: Iterable[IndexBatch], sample_map: SampleMap, mean_bytes: float
+    batches: Iterable[IndexBatch], sample_map: SampleMap, mean_bytes: float, num_skipped: int = 0
 ) -> Iterator[Piece]:
     """The pieces of an epoch that a sampler decides: one for each of its batches.
 
@@ -163,6 +181,7 @@ def sampled_pieces(
         batches: Dataset indices of each batch.
         sample_map: From the dataset to the source.
         mean_bytes: Of an encoded sample.
+        num_skipped: So many of the first batches are only counted.
 
     Raises:
         IndexError: An index is outside of the dataset, or a batch is empty.
@@ -170,15 +189,18 @@ def sampled_pieces(
     """
     step = unit_samples(mean_bytes)
     counter = OccurrenceCounter()
-    for batch in batches:
+    for number, batch in enumerate(batches):
         indices = sample_map.checked(batch.indices)
         if indices.numel() == 0:
             raise IndexError("the batch sampler gave an empty batch")
         samples = sample_map.to_source(indices).contiguous()
+        occurrences = counter.count(samples)
+        if number < num_skipped:
+            continue
         unit_sizes = [part.numel() for part in torch.split(samples, step)]
         yield Piece(
             samples=samples,
-            occurrences=counter.count(samples),
+            occurrences=occurrences,
             batch_sizes=_int64([samples.numel()]),
             unit_sizes=_int64(unit_sizes),
             unit_num_blocks=_int64([0] * len(unit_sizes)),

@@ -11,10 +11,12 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from torch_dts.loader._epoch import batching_of, begin_python_epoch
+from torch_dts.datasets import DTSIterableDataset
+from torch_dts.loader._epoch import batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
 from torch_dts.loader._fallback_stream import BatchedStream, is_stream
 from torch_dts.loader._replacing import can_replace, new_counts, with_replacing
+from torch_dts.loader._resume import Delivered
 from torch_dts.loader._stats import LoaderStats
 
 if TYPE_CHECKING:
@@ -46,10 +48,14 @@ class PythonRun:
             self._fallback = self._make(loader, reason)
             self._made_for = made_for
         if not isinstance(loader.dataset, IterableDataset):
-            epoch = begin_python_epoch(loader, loader._epochs, loader.seed, loader._window)
+            epoch = begin_python_epoch(loader, loader._epochs, loader.seed, loader._window, loader._resume)
             self._batches.prepare(epoch.batches)
-            self._fallback.begin(epoch.seed, epoch.epoch)
-        return iter(self._fallback)
+            self._fallback.begin(epoch.seed, epoch.epoch, epoch.num_skipped, epoch.earlier, epoch.counted_in)
+            return CountedIterator(iter(self._fallback), epoch.delivered)
+        if isinstance(loader.dataset, DTSIterableDataset):
+            return iter(self._fallback)
+        begun = begin_iterable_epoch(loader, loader._epochs, loader._window, loader._resume)
+        return CountedIterator(iter(self._fallback), begun.delivered, begun.place.num_batches)
 
     def stats(self) -> LoaderStats:
         """Replaced images of all epochs."""
@@ -92,6 +98,43 @@ class PythonRun:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         PythonRun.__init__(self)
+
+
+class CountedIterator:
+    """torch's iterator over a loader; what it delivers is counted.
+
+    Args:
+        iterator: torch's. Its attributes are those of this one, too.
+        delivered: Counts.
+        num_skipped: So many of the first batches are taken and dropped: a dataset of the user's
+            own can't be told to begin later.
+    """
+
+    def __init__(self, iterator: Any, delivered: Delivered, num_skipped: int = 0) -> None:
+        self._iterator = iterator
+        self._num_skipped = num_skipped
+        self._delivered = delivered
+
+    def __iter__(self) -> CountedIterator:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._iterator)
+
+    def __next__(self) -> Any:
+        try:
+            while self._num_skipped:
+                self._num_skipped -= 1
+                next(self._iterator)
+            batch = next(self._iterator)
+        except StopIteration:
+            self._delivered.is_all = True
+            raise
+        self._delivered.num_batches += 1
+        return batch
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__dict__["_iterator"], name)
 
 
 class _EpochBatches:

@@ -33,6 +33,7 @@ class EpochCounter:
     def __init__(
         self, seed: int | None, generator: torch.Generator | None = None, is_sharded: bool = False
     ) -> None:
+        self.given_seed = seed
         self._seed = 0 if seed is None and is_sharded else seed
         self._generator = generator
         self._next_epoch = 0
@@ -44,6 +45,15 @@ class EpochCounter:
             word = torch.empty((), dtype=torch.int64, device="cpu").random_(generator=self._generator)
             self._seed = int(word.item())
         return self._seed
+
+    def adopt(self, seed: int) -> None:
+        """Takes the seed of a saved state, where none was given."""
+        self._seed = seed
+
+    @property
+    def next_epoch(self) -> int:
+        """What `claim` would return."""
+        return self._next_epoch
 
     def claim(self) -> tuple[int, int]:
         """Begins an iteration: its seed and its epoch. The next one has the next epoch."""
@@ -168,6 +178,22 @@ class DistributedEpochs:
         """The sampler's seed."""
         return self._sampler.seed
 
+    @property
+    def given_seed(self) -> int:
+        """The sampler's seed: it always has one."""
+        return self._sampler.seed
+
+    def adopt(self, seed: int) -> None:
+        """Nothing: the seed is the sampler's."""
+
+    @property
+    def next_epoch(self) -> int:
+        """What `claim` would return."""
+        epoch: Any = self._sampler.epoch
+        if isinstance(epoch, _Seen) and epoch is self._last_read:
+            return self._next_epoch
+        return int(epoch) % (_MAX_EPOCH + 1)
+
     def claim(self) -> tuple[int, int]:
         """Begins an iteration: its seed and its epoch."""
         epoch: Any = self._sampler.epoch
@@ -191,12 +217,31 @@ class StreamEpochs:
     def __init__(self, dataset: DTSIterableDataset) -> None:
         self._dataset = dataset
 
+    @property
+    def seed(self) -> int:
+        """The seed; drawn now where none was given."""
+        given = self.given_seed
+        return self._dataset._clock.drawn_seed() if given is None else given
+
+    @property
+    def given_seed(self) -> int | None:
+        """The dataset's seed; 0 where none was given and ranks share an epoch, so that they need one."""
+        dataset = self._dataset
+        return 0 if dataset.seed is None and dataset.num_replicas > 1 else dataset.seed
+
+    def adopt(self, seed: int) -> None:
+        """Takes the seed of a saved state, where none was given."""
+        self._dataset._clock.adopt(seed)
+
+    @property
+    def next_epoch(self) -> int:
+        """What `claim` would return."""
+        return self._dataset._clock.next_epoch
+
     def claim(self) -> tuple[int, int]:
         """Begins an iteration: its seed and its epoch."""
         dataset = self._dataset
-        # As the dataset's own iteration does it: ranks share an epoch, so they need one seed.
-        seed = 0 if dataset.seed is None and dataset.num_replicas > 1 else dataset.seed
-        epoch, seed = dataset._clock.claim(seed)
+        epoch, seed = dataset._clock.claim(self.given_seed)
         return seed, epoch
 
     def set_next(self, epoch: int) -> None:
