@@ -26,6 +26,7 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
         torch.tensor([0, 32]),
         torch.tensor([32, 24]),
         torch.tensor([[0, 0, 0], [2, 4, 3]]),
+        -1,
     ),
     "decode_crop_resize": (
         ARENA,
@@ -57,8 +58,8 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
         1,
         0,
     ),
-    "export_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 3, 0, 2),
-    "transcode_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 0, False),
+    "export_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 3, 0, 2, -1, 1),
+    "transcode_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 0, False, 2),
     "choose_seed": (torch.tensor([0, 1]), torch.tensor([0, 0]), 3, 1, 0),
 }
 

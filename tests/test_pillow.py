@@ -3,8 +3,9 @@
 
 import PIL
 import pytest
+from PIL import Image
 
-from torch_dts._pillow import resize_pass_order
+from torch_dts._pillow import max_image_pixels, resize_pass_order
 
 
 @pytest.mark.parametrize(
@@ -22,3 +23,9 @@ from torch_dts._pillow import resize_pass_order
 def test_pass_order(monkeypatch: pytest.MonkeyPatch, version: str, order: int) -> None:
     monkeypatch.setattr(PIL, "__version__", version)
     assert resize_pass_order() == order
+
+
+def test_the_limit_of_pixels(monkeypatch: pytest.MonkeyPatch) -> None:
+    for limit, expected in ((None, -1), (1000, 1000), (0, 1)):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        assert max_image_pixels() == expected

@@ -84,7 +84,8 @@ def write_mixed(path: Path) -> list[Image.Image]:
     _native.writer_add_section(writer, "CLSS", _metadata.encode_classes(["cat", "dog"]))
     names = ["cat/a.jpg", "dog/b.png", "dog/c.jpg", "cat/d.jpg"]
     _native.writer_add_section(writer, "PATH", _metadata.encode_paths(names))
-    _native.writer_finish(writer, 600, int(sizes.sum()))
+    _native.writer_seal(writer, 600, int(sizes.sum()))
+    _native.writer_publish(writer)
     return [image.convert("RGB") for image in images]
 
 

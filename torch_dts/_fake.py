@@ -37,7 +37,7 @@ def _scan_samples(arena: Tensor, offsets: Tensor, sizes: Tensor) -> Tensor:
     return _int64(offsets.shape[0], 4)
 
 
-def _pixel_sums(arena: Tensor, offsets: Tensor, sizes: Tensor, shapes: Tensor) -> Tensor:
+def _pixel_sums(arena: Tensor, offsets: Tensor, sizes: Tensor, shapes: Tensor, max_pixels: int) -> Tensor:
     return _int64(offsets.shape[0], 8)
 
 
@@ -103,13 +103,20 @@ def _encoded_results(count: int | SymInt, num_facts: int) -> tuple[Tensor, Tenso
 
 
 def _transcode_jpegs(
-    arena: Tensor, offsets: Tensor, sizes: Tensor, restart_interval: int, keep_metadata: bool
+    arena: Tensor, offsets: Tensor, sizes: Tensor, restart_interval: int, keep_metadata: bool, grain: int
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return _encoded_results(offsets.shape[0], 3)
 
 
 def _export_jpegs(
-    arena: Tensor, offsets: Tensor, sizes: Tensor, level: int, restart_interval: int, pass_order: int
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    level: int,
+    restart_interval: int,
+    pass_order: int,
+    max_pixels: int,
+    grain: int,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     return _encoded_results(offsets.shape[0], 3)
 

@@ -7,17 +7,27 @@
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <string>
+
+#include "base/error.h"
 
 namespace dts::ops {
 
-// Runs function(first, last) over parts of [0, count) in torch's threads. An exception
+// Runs function(first, last) over parts of [0, count) in torch's threads, of `grain` items at
+// least; up to `grain` items altogether run in the calling thread alone. An exception
 // must not reach torch's C interface, which would turn it into another type: the first
 // one is kept and thrown here.
 template <class Function>
-void in_parallel(std::int64_t count, const Function& function) {
+void in_parallel(std::int64_t count, const Function& function, std::int64_t grain = 1) {
+  if (grain < 1)
+    throw InvalidArgument("grain is " + std::to_string(grain) + ", expected 1 or more");
+  if (count <= grain) {
+    if (count > 0) function(0, count);
+    return;
+  }
   std::exception_ptr failure;
   std::mutex mutex;
-  torch::stable::parallel_for(0, count, 1, [&](std::int64_t first, std::int64_t last) {
+  torch::stable::parallel_for(0, count, grain, [&](std::int64_t first, std::int64_t last) {
     try {
       function(first, last);
     } catch (...) {

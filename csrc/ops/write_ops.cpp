@@ -88,15 +88,6 @@ void writer_set_normalization(std::int64_t writer, Tensor mean, Tensor std) {
   });
 }
 
-// The writer leaves the table when it is done; after a failure it stays, to be aborted.
-void writer_finish(std::int64_t writer, std::int64_t max_pic_area, std::int64_t source_bytes) {
-  guarded([&] {
-    writers().get(writer)->finish(narrow_u32(max_pic_area, "max_pic_area"),
-                                  static_cast<std::uint64_t>(source_bytes));
-    writers().take(writer);
-  });
-}
-
 void writer_seal(std::int64_t writer, std::int64_t max_pic_area, std::int64_t source_bytes,
                  std::int64_t total_blocks) {
   guarded([&] {
@@ -106,7 +97,7 @@ void writer_seal(std::int64_t writer, std::int64_t max_pic_area, std::int64_t so
   });
 }
 
-// As writer_finish: the writer leaves the table when it is done.
+// The writer leaves the table when it is done; after a failure it stays, to be aborted.
 void writer_publish(std::int64_t writer) {
   guarded([&] {
     writers().get(writer)->publish();
@@ -134,7 +125,6 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
       "-> bool");
   m.def("writer_add_section(int writer, str tag, Tensor payload, int flags, int raw_bytes) -> ()");
   m.def("writer_set_normalization(int writer, Tensor mean, Tensor std) -> ()");
-  m.def("writer_finish(int writer, int max_pic_area, int source_bytes) -> ()");
   m.def("writer_seal(int writer, int max_pic_area, int source_bytes, int total_blocks) -> ()");
   m.def("writer_publish(int writer) -> ()");
   m.def("writer_abort(int writer) -> ()");
@@ -148,7 +138,6 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("writer_adopt_block", TORCH_BOX(&writer_adopt_block));
   m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
   m.impl("writer_set_normalization", TORCH_BOX(&writer_set_normalization));
-  m.impl("writer_finish", TORCH_BOX(&writer_finish));
   m.impl("writer_seal", TORCH_BOX(&writer_seal));
   m.impl("writer_publish", TORCH_BOX(&writer_publish));
   m.impl("writer_abort", TORCH_BOX(&writer_abort));

@@ -68,7 +68,8 @@ def write_file(path: pathlib.Path, blocks: list[list[tuple[bytes, int]]], source
     _native.writer_add_section(
         writer, "ORDR", torch.tensor(source_index, dtype=torch.int32).view(torch.uint8)
     )
-    _native.writer_finish(writer, 1234, sum(len(s) for s, _ in flat))
+    _native.writer_seal(writer, 1234, sum(len(s) for s, _ in flat))
+    _native.writer_publish(writer)
     return Written(
         path, [s for s, _ in flat], [label for _, label in flat], source_index, [len(b) for b in blocks]
     )

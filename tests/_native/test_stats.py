@@ -67,3 +67,11 @@ def test_wrong_arguments() -> None:
         _native.pixel_sums(arena, zero, twelve, torch.tensor([[2, 2, 2]]))
     with pytest.raises(ValueError, match="4 channels, expected 1 or 3"):
         _native.pixel_sums(arena, zero, twelve, torch.tensor([[3, 1, 4]]))
+
+
+def test_pillow_s_limit_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    out = io.BytesIO()
+    Image.new("RGB", (20, 30), (9, 8, 7)).save(out, "JPEG")
+    for limit, count in ((600, 600), (599, 0), (None, 600)):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        assert int(sums_of([out.getvalue()])[0, 1]) == count

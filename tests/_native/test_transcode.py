@@ -142,3 +142,16 @@ def test_wrong_arguments() -> None:
         _native.transcode_jpegs(arena, offsets + 2, sizes)
     with pytest.raises(ValueError, match="offsets has 1 elements, sizes has 2"):
         _native.transcode_jpegs(arena, offsets, torch.tensor([1, 1]))
+    with pytest.raises(ValueError, match="grain is -1, expected 1 or more"):
+        _native.transcode_jpegs(arena, offsets, sizes, grain=-1)
+
+
+def test_threads_change_nothing() -> None:
+    generator = np.random.default_rng(9)
+    datas = [photo(generator, progressive=i % 2 == 0) for i in range(7)] + [b"no picture"]
+    expected, facts = transcode(datas)
+    assert facts[:7, 0].tolist() == [DONE] * 7
+    for grain in (2, 8, 100):
+        found, other = transcode(datas, 0, False, grain)
+        assert found == expected
+        assert other.tolist() == facts.tolist()

@@ -158,3 +158,20 @@ def test_wrong_arguments() -> None:
         _native.export_jpegs(arena, offsets, sizes, 1, -2)
     with pytest.raises(ValueError, match="pass_order is 3"):
         _native.export_jpegs(arena, offsets, sizes, 1, 0, 3)
+    with pytest.raises(ValueError, match="grain is 0, expected 1 or more"):
+        _native.export_jpegs(arena, offsets, sizes, 1, grain=0)
+
+
+def test_threads_change_nothing() -> None:
+    datas = [photo(seed, 460, 445) for seed in range(5)]
+    expected, _ = export(datas, 3)
+    for grain in (1, 2, 5, 100):
+        assert export(datas, 3, 0, None, grain)[0] == expected
+
+
+def test_pillow_s_limit_as_it_is_now(monkeypatch: pytest.MonkeyPatch) -> None:
+    datas = [photo(1, 20, 30), photo(2, 20, 31)]
+    unknown = _native.DECODE_STATUS.index("not decoded natively")
+    for limit, expected in ((600, [DONE, unknown]), (599, [unknown, unknown]), (None, [DONE, DONE])):
+        monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
+        assert export(datas, 1)[1][:, 0].tolist() == expected

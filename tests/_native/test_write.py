@@ -77,10 +77,11 @@ def test_nothing_under_the_final_name_until_finish(tmp_path: pathlib.Path) -> No
     assert [p.name for p in tmp_path.iterdir()] == ["set.dts.partial"]
     arena, crc, sizes = block_of(b"abc")
     _native.writer_write_block(writer, 0, arena, crc, sizes)
-    _native.writer_finish(writer, 1, 3)
+    _native.writer_seal(writer, 1, 3)
+    _native.writer_publish(writer)
     assert [p.name for p in tmp_path.iterdir()] == ["set.dts"]
     with pytest.raises(ValueError, match="unknown writer handle"):
-        _native.writer_finish(writer, 1, 3)
+        _native.writer_seal(writer, 1, 3)
 
 
 def test_abort_leaves_nothing(tmp_path: pathlib.Path) -> None:
@@ -102,7 +103,8 @@ def test_a_resumed_writer_takes_over_blocks(tmp_path: pathlib.Path) -> None:
     assert scratch.equal(arena)
     with pytest.raises(ValueError, match="block 0 is written twice"):
         _native.writer_adopt_block(writer, 0, crc, sizes, scratch)
-    _native.writer_finish(writer, 1, 3)
+    _native.writer_seal(writer, 1, 3)
+    _native.writer_publish(writer)
     assert [p.name for p in tmp_path.iterdir()] == ["set.dts"]
 
 
@@ -115,7 +117,7 @@ def test_missing_and_repeated_blocks(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="block 2"):
         _native.writer_write_block(writer, 2, arena, crc, sizes)
     with pytest.raises(ValueError, match="block 1"):
-        _native.writer_finish(writer, 1, 3)
+        _native.writer_seal(writer, 1, 3)
     _native.writer_abort(writer)
     assert list(tmp_path.iterdir()) == []
 
@@ -143,8 +145,9 @@ def test_target_that_appears_meanwhile(tmp_path: pathlib.Path) -> None:
     arena, crc, sizes = block_of(b"abc")
     _native.writer_write_block(writer, 0, arena, crc, sizes)
     path.write_bytes(b"precious")
+    _native.writer_seal(writer, 1, 3)
     with pytest.raises(FileExistsError, match="exists"):
-        _native.writer_finish(writer, 1, 3)
+        _native.writer_publish(writer)
     _native.writer_abort(writer)
     assert path.read_bytes() == b"precious"
 
@@ -161,6 +164,7 @@ def test_mean_and_std_of_the_header(tmp_path: pathlib.Path) -> None:
     with pytest.raises(ValueError, match="of channel 0, expected at most 1 and"):
         _native.writer_set_normalization(writer, mean, 2 * mean + 1)
     _native.writer_set_normalization(writer, mean, std)
-    _native.writer_finish(writer, 0, 3)
+    _native.writer_seal(writer, 0, 3)
+    _native.writer_publish(writer)
     stored = (tmp_path / "a.dts").read_bytes()
     assert struct.unpack_from("<6f", stored, 116) == (0.25, 0.5, 0.75, 0.125, 0.25, 0.5)

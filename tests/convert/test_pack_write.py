@@ -122,7 +122,8 @@ def test_files_and_spooled_samples_in_one_block(tmp_path: pathlib.Path, image_fo
     writer = open_writer(target, 1)
     with Progress("writing", 1, False) as bar:
         totals = write_blocks(writer, plan, kept, 2, bar)
-    _native.writer_finish(writer, totals.max_area, int(kept.sizes.sum()))
+    _native.writer_seal(writer, totals.max_area, int(kept.sizes.sum()))
+    _native.writer_publish(writer)
     samples.close()
     # The PNG's area is known from the check, not from the copied bytes.
     assert (totals.max_area, totals.num_missing_eoi) == (1000, 1)

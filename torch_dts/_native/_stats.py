@@ -6,6 +6,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from torch_dts._native._call import call, tensor
+from torch_dts._pillow import max_image_pixels
 
 TENSOR_OPS = ("pixel_sums",)
 
@@ -23,10 +24,11 @@ def pixel_sums(arena: Tensor, offsets: Tensor, sizes: Tensor, shapes: Tensor) ->
 
     Returns:
         int64 [n, 8]: a position in DECODE_STATUS, the number of pixels, the sums of R, G and
-        B (0 to 255), the sums of their squares. What is not OK is zeros and Pillow's to do.
+        B (0 to 255), the sums of their squares. What is not OK is zeros and Pillow's to do, as
+        encoded samples above its limit (Image.MAX_IMAGE_PIXELS, as it is now) are.
 
     Raises:
         ValueError: Wrong dtypes, lengths or shapes.
         IndexError: A sample outside of the arena.
     """
-    return tensor(call("pixel_sums", arena, offsets, sizes, shapes))
+    return tensor(call("pixel_sums", arena, offsets, sizes, shapes, max_image_pixels()))

@@ -6,7 +6,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from torch_dts._native._call import call
-from torch_dts._pillow import resize_pass_order
+from torch_dts._pillow import max_image_pixels, resize_pass_order
 
 TENSOR_OPS = ("export_jpegs", "transcode_jpegs")
 
@@ -33,12 +33,13 @@ def transcode_jpegs(
     sizes: Tensor,
     restart_interval: int = AUTO_RESTART_INTERVAL,
     keep_metadata: bool = False,
+    grain: int = 1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Writes JPEGs anew without loss: one sequential scan, optimal tables, restart markers.
 
-    Coefficients and quantisation tables stay. The pixels of the result are decoded and compared
-    with the original's; where they differ, and for files that are unusual or damaged, the
-    original bytes are given back. Runs on torch's threads.
+    Coefficients and quantisation tables stay. The result is read again and compared with the original:
+    all that pixels are made of, or (progressive pictures) the pixels. Where they differ, and for files that
+    are unusual or damaged, the original bytes are given back. Runs on torch's threads.
 
     Args:
         arena: uint8, holds the encoded samples.
@@ -48,6 +49,7 @@ def transcode_jpegs(
             or the row; -1: no markers, tables alone.
         keep_metadata: All APPn and COM segments. Else APP0, APP14, ICC profile and the
             orientation, as a minimal EXIF segment; the rest is dropped and counted.
+        grain: Samples for a thread at least; up to so many altogether run in the calling thread.
 
     Returns:
         uint8 [total], the results one behind the other; int64 [n], their offsets; int64 [n],
@@ -55,11 +57,11 @@ def transcode_jpegs(
         dropped or cut down, bytes dropped with them.
 
     Raises:
-        ValueError: A restart_interval below -1.
+        ValueError: A restart_interval below -1, a grain below 1.
         IndexError: A sample outside of the arena.
     """
     out, out_offsets, out_sizes, facts = call(
-        "transcode_jpegs", arena, offsets, sizes, restart_interval, keep_metadata
+        "transcode_jpegs", arena, offsets, sizes, restart_interval, keep_metadata, grain
     )
     return out, out_offsets, out_sizes, facts
 
@@ -71,12 +73,14 @@ def export_jpegs(
     level: int,
     restart_interval: int = AUTO_RESTART_INTERVAL,
     pass_order: int | None = None,
+    grain: int = 1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Makes JPEGs of an export level: resized, cut and encoded again (docs/format.md section 4).
 
     The decoded pixels are those of Pillow's open(), resize(), crop() and save(); the bytes have
     Huffman tables of their own and restart markers, and no metadata, as save() writes none.
-    Runs on torch's threads.
+    Pictures above Pillow's limit (Image.MAX_IMAGE_PIXELS, as it is now) are Pillow's to judge. Runs
+    on torch's threads.
 
     Args:
         arena: uint8, holds the encoded samples.
@@ -84,6 +88,7 @@ def export_jpegs(
         level: 1, 2 or 3.
         restart_interval: As in transcode_jpegs.
         pass_order: Of the resize (csrc/core/image/resample.h); None: the installed Pillow's.
+        grain: As in transcode_jpegs.
 
     Returns:
         uint8 [total], the results one behind the other; int64 [n], their offsets; int64 [n],
@@ -91,11 +96,11 @@ def export_jpegs(
         DECODE_STATUS (0: done, else ask Pillow), width and height of the result in pixels.
 
     Raises:
-        ValueError: Another level, a restart_interval below -1.
+        ValueError: Another level, a restart_interval below -1, a grain below 1.
         IndexError: A sample outside of the arena.
     """
     order = resize_pass_order() if pass_order is None else pass_order
     out, out_offsets, out_sizes, facts = call(
-        "export_jpegs", arena, offsets, sizes, level, restart_interval, order
+        "export_jpegs", arena, offsets, sizes, level, restart_interval, order, max_image_pixels(), grain
     )
     return out, out_offsets, out_sizes, facts

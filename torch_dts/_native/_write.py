@@ -20,7 +20,6 @@ STATEFUL_OPS = (
     "writer_adopt_block",
     "writer_add_section",
     "writer_set_normalization",
-    "writer_finish",
     "writer_seal",
     "writer_publish",
     "writer_abort",
@@ -54,7 +53,7 @@ def writer_open(
     num_volumes: int = 1,
     volume_id: int = 0,
 ) -> int:
-    """A writer handle; the file is `<path>.partial` until writer_finish.
+    """A writer handle; the file is `<path>.partial` until writer_publish.
 
     Args:
         has_raw: Some samples may be pixels ("DTSR"): the file is of version 3.1.
@@ -108,12 +107,8 @@ def writer_set_normalization(writer: int, mean: Tensor, std: Tensor) -> None:
     call("writer_set_normalization", writer, mean, std)
 
 
-def writer_finish(writer: int, max_pic_area: int, source_bytes: int) -> None:
-    call("writer_finish", writer, max_pic_area, source_bytes)
-
-
 def writer_seal(writer: int, max_pic_area: int, source_bytes: int, total_blocks: int = 0) -> None:
-    """All of writer_finish but the file's name.
+    """Lays out sections and header and flushes all to the disk; the file has no name yet.
 
     Args:
         total_blocks: Of all volumes; 0: the number is not known, its own stands for it.

@@ -61,7 +61,7 @@ class LevelRecoder:
         count = sizes.numel()
         stored: list[StoredSample | None] = [None] * count
         if not self._as_pillow and self._rule.level and not self._rule.max_size:
-            stored = [self._export(arena, offsets[i : i + 1], sizes[i : i + 1]) for i in range(count)]
+            stored = self._export(arena, offsets, sizes)
         view = arena.numpy().data
         rest = [i for i in range(count) if stored[i] is None]
         images = [view[int(offsets[i]) : int(offsets[i] + sizes[i])] for i in rest]
@@ -72,15 +72,16 @@ class LevelRecoder:
         """Ends the worker processes."""
         self._pillow.close()
 
-    def _export(self, arena: Tensor, offset: Tensor, size: Tensor) -> StoredSample | None:
-        """One JPEG (tensors of one element) exported natively; None: Pillow is to be asked."""
-        out, start, length, facts = _native.export_jpegs(
-            arena, offset, size, self._rule.level, self._interval
+    def _export(self, arena: Tensor, offsets: Tensor, sizes: Tensor) -> list[StoredSample | None]:
+        """JPEGs exported natively, in this thread, which is one of many; None: Pillow is to be asked."""
+        out, starts, lengths, facts = _native.export_jpegs(
+            arena, offsets, sizes, self._rule.level, self._interval, grain=max(1, sizes.numel())
         )
-        if int(facts[0, 0]):
-            return None
-        first = int(start)
-        return StoredSample(out.numpy().data[first : first + int(length)])
+        view = out.numpy().data
+        places = zip(starts.tolist(), lengths.tolist(), facts[:, 0].tolist(), strict=True)
+        return [
+            None if status else StoredSample(view[start : start + length]) for start, length, status in places
+        ]
 
     def _finish(self, jpeg: bytes, reason: str) -> StoredSample:
         """Pillow's JPEG with markers and optimal tables, without a comment that Pillow took over."""
@@ -88,4 +89,4 @@ class LevelRecoder:
             return StoredSample(jpeg, reason)
         size = torch.tensor([len(jpeg)])
         arena = torch.frombuffer(bytearray(jpeg), dtype=torch.uint8)
-        return StoredSample(transcode(arena, torch.zeros_like(size), size, self._interval, False).data)
+        return StoredSample(transcode(arena, torch.zeros_like(size), size, self._interval, False)[0].data)

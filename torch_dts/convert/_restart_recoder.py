@@ -49,23 +49,20 @@ class RestartRecoder:
 
     def recode(self, arena: Tensor, offsets: Tensor, sizes: Tensor) -> list[StoredSample]:
         """See `Recoder`."""
-        return [
-            transcode(arena, offsets[i : i + 1], sizes[i : i + 1], self._interval, self._keep_metadata)
-            for i in range(sizes.numel())
-        ]
+        return transcode(arena, offsets, sizes, self._interval, self._keep_metadata)
 
     def close(self) -> None:
         """Nothing to end."""
 
 
 def transcode(
-    arena: Tensor, offset: Tensor, size: Tensor, interval: int, keep_metadata: bool
-) -> StoredSample:
-    """One JPEG (tensors of one element) with markers and optimal tables, or as it is.
-
-    One at a time, since the op shares many among torch's threads, and the caller is one of many
-    threads already.
-    """
-    out, start, length, facts = _native.transcode_jpegs(arena, offset, size, interval, keep_metadata)
-    first = int(start)
-    return StoredSample(out.numpy().data[first : first + int(length)], "", *facts[0].tolist())
+    arena: Tensor, offsets: Tensor, sizes: Tensor, interval: int, keep_metadata: bool
+) -> list[StoredSample]:
+    """JPEGs with markers and optimal tables, or as they are. In this thread, which is one of many."""
+    grain = max(1, sizes.numel())
+    out, starts, lengths, facts = _native.transcode_jpegs(
+        arena, offsets, sizes, interval, keep_metadata, grain
+    )
+    view = out.numpy().data
+    places = zip(starts.tolist(), lengths.tolist(), facts.tolist(), strict=True)
+    return [StoredSample(view[start : start + length], "", *row) for start, length, row in places]

@@ -3,9 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <string>
-
-#include "base/error.h"
 
 namespace dts {
 namespace {
@@ -36,23 +33,6 @@ std::optional<RawShape> raw_shape(ConstByteSpan stored) {
     return std::nullopt;
   }
   return shape;
-}
-
-void write_raw_head(const RawShape& shape, ByteSpan out) {
-  if (!is_shape(shape)) {
-    throw InvalidArgument("pixels of " + std::to_string(shape.height) + " x " +
-                          std::to_string(shape.width) + " x " + std::to_string(shape.channels) +
-                          " can't be stored: sides are 1 to 65535 pixels, channels 1 or 3");
-  }
-  if (out.size() < kRawHeadBytes) {
-    throw InvalidArgument("the head of a sample of pixels needs " + std::to_string(kRawHeadBytes) +
-                          " bytes, found " + std::to_string(out.size()));
-  }
-  std::memset(out.data(), 0, kRawHeadBytes);
-  std::memcpy(out.data(), kMagic, sizeof kMagic);
-  store_le(out.data() + 4, static_cast<std::uint16_t>(shape.height));
-  store_le(out.data() + 6, static_cast<std::uint16_t>(shape.width));
-  store_le(out.data() + 8, static_cast<std::uint8_t>(shape.channels));
 }
 
 }  // namespace dts

@@ -23,8 +23,4 @@ struct RawShape {
 // sample of pixels.
 std::optional<RawShape> raw_shape(ConstByteSpan stored);
 
-// Writes the head of such a sample to the first kRawHeadBytes of `out`. InvalidArgument: a
-// side of 0 or more than 65535 pixels, other channels than 1 or 3.
-void write_raw_head(const RawShape& shape, ByteSpan out);
-
 }  // namespace dts

@@ -263,11 +263,6 @@ std::uint32_t Writer::payload_crc(std::uint64_t file_bytes) const {
   return crc32_zeros(crc, file_bytes - end);
 }
 
-void Writer::finish(std::uint32_t max_pic_area, std::uint64_t source_bytes) {
-  seal(max_pic_area, source_bytes, header_.total_blocks);
-  publish();
-}
-
 void Writer::publish() {
   const std::lock_guard lock(mutex_);
   require(finished_, "the writer has not finished");

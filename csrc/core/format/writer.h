@@ -34,9 +34,9 @@ void read_files_into(std::span<const std::string> paths, std::span<const std::in
 class Writer {
  public:
   // `header`: level, block_size, block_header_size, num_blocks, is_training,
-  // num_classes, version, volumes ... as far as known; the rest is filled in by finish().
+  // num_classes, version, volumes ... as far as known; the rest is filled in by seal().
   // Reserves room for header area and blocks. Errors: OutputFile's; InvalidArgument for
-  // a header no reader would take. Destroyed before finish() it leaves no file.
+  // a header no reader would take. Destroyed before publish() it leaves no file.
   // `resume`: the partial file keeps the blocks that an earlier writer of the same header
   // left in it, for adopt_block, and stays when this one goes unfinished.
   Writer(std::string target, bool overwrite, Header header, bool resume = false);
@@ -58,16 +58,14 @@ class Writer {
   void add_section(const std::string& tag, std::uint32_t flags, std::vector<std::byte> payload,
                    std::uint64_t raw_bytes);
 
-  // What the header says of the set's pixels (Header::set_normalization). Before finish().
+  // What the header says of the set's pixels (Header::set_normalization). Before seal().
   void set_normalization(const std::array<float, 3>& mean, const std::array<float, 3>& std);
 
-  // Lays out the sections, fills in the header (counts, sizes, CRC) and commits.
-  // InvalidArgument when a block is missing. `source_bytes` gives compression_ratio.
-  void finish(std::uint32_t max_pic_area, std::uint64_t source_bytes);
-  // The two halves of finish, for the volumes of a set that appear together. `total_blocks` is
-  // that of the set; 0: it is not known, and the header has num_blocks there.
+  // Lays out the sections, fills in the header (counts, sizes, CRC) and flushes all to the disk.
+  // InvalidArgument when a block is missing. `source_bytes` gives compression_ratio; `total_blocks`
+  // is that of the set; 0: it is not known, and the header has num_blocks there.
   void seal(std::uint32_t max_pic_area, std::uint64_t source_bytes, std::uint32_t total_blocks);
-  // InvalidArgument before seal().
+  // The file gets its name. InvalidArgument before seal().
   void publish();
 
  private:

@@ -17,7 +17,6 @@ constexpr double kShortSide = 400.0;
 constexpr int kQuality[] = {90, 90, 80};
 // The crop of levels 2 and 3, for landscape; the other way round for all else.
 constexpr std::int64_t kLongCrop = 600, kShortCrop = 400;
-constexpr std::int64_t kPillowWarnsAbove = 89478485;
 
 void check_level(int level) {
   if (level >= kFirstLevel && level <= kLastLevel) return;
@@ -81,14 +80,14 @@ DecodeStatus LevelExporter::make_pixels(const LevelSize& size, ConstImageView* p
 }
 
 DecodeStatus LevelExporter::run(ConstByteSpan data, int level, std::int64_t restart_interval,
-                                Exported* result) {
+                                Exported* result, std::int64_t max_pixels) {
   *result = {};
   const int quality = level_quality(level);
   choose_restart_interval(restart_interval, 1);  // refuses what is no interval
   const DecodeStatus opened = decoder_.open(data);
   if (opened != DecodeStatus::kOk) return opened;
   const JpegFrame& frame = decoder_.frame();
-  if (frame.is_cmyk || frame.width * frame.height > kPillowWarnsAbove) {
+  if (frame.is_cmyk || frame.width * frame.height > max_pixels) {
     return DecodeStatus::kUnsupported;
   }
   ConstImageView pixels;

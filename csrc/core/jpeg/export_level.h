@@ -36,15 +36,19 @@ struct Exported {
   std::int64_t height = 0;
 };
 
+// Pixels of a picture that Pillow opens without a warning, unless told otherwise.
+inline constexpr std::int64_t kPillowWarnsAbove = 89478485;
+
 class LevelExporter {
  public:
   explicit LevelExporter(PassOrder pass_order = PassOrder::kVerticalIfShrunkMore);
 
   // Restart markers as choose_restart_interval() takes them; Huffman tables are made for
   // the picture. Anything but kOk: Pillow is to be asked, be it that we don't decode the
-  // file, that it is CMYK, or that it has more pixels than Pillow takes without a warning.
-  // InvalidArgument: a level or an interval that is none.
-  DecodeStatus run(ConstByteSpan data, int level, std::int64_t restart_interval, Exported* result);
+  // file, that it is CMYK, or that it has more than `max_pixels` pixels (kPillowWarnsAbove, or what
+  // the user has set Pillow's limit to). InvalidArgument: a level or an interval that is none.
+  DecodeStatus run(ConstByteSpan data, int level, std::int64_t restart_interval, Exported* result,
+                   std::int64_t max_pixels = kPillowWarnsAbove);
 
  private:
   DecodeStatus make_pixels(const LevelSize& size, ConstImageView* pixels);

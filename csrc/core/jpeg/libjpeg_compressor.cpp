@@ -15,13 +15,9 @@ constexpr std::size_t kMinCapacity = 4096;
 
 }  // namespace
 
-LibjpegCompressor::LibjpegCompressor()
-    : codec_{}, errors_{}, destination_{}, exit_point_{}, message_{} {
-  codec_.err = jpeg_std_error(&errors_);
+LibjpegCompressor::LibjpegCompressor() : codec_{}, destination_{} {
+  codec_.err = &errors_.manager;
   codec_.client_data = this;
-  errors_.error_exit = exit_with_error;
-  errors_.emit_message = count_warning;
-  errors_.output_message = stay_silent;
   destination_.init_destination = do_nothing;
   destination_.empty_output_buffer = grow;
   destination_.term_destination = do_nothing;
@@ -43,9 +39,7 @@ bool LibjpegCompressor::reserve(std::size_t capacity) {
 
 bool LibjpegCompressor::begin(std::size_t expected_bytes) {
   close();
-  errors_.num_warnings = 0;
-  errors_.msg_code = 0;
-  message_[0] = '\0';
+  errors_.reset();
   if (!reserve(std::max(expected_bytes, kMinCapacity))) throw std::bad_alloc();
   destination_.next_output_byte = buffer_;
   destination_.free_in_buffer = capacity_;
@@ -77,16 +71,6 @@ void LibjpegCompressor::shrink(std::size_t keep_bytes) {
 
 LibjpegCompressor& LibjpegCompressor::of(j_common_ptr codec) {
   return *static_cast<LibjpegCompressor*>(codec->client_data);
-}
-
-void LibjpegCompressor::exit_with_error(j_common_ptr codec) {
-  LibjpegCompressor& session = of(codec);
-  session.errors_.format_message(codec, session.message_);
-  std::longjmp(session.exit_point_, 1);
-}
-
-void LibjpegCompressor::count_warning(j_common_ptr codec, int level) {
-  if (level < 0) ++codec->err->num_warnings;
 }
 
 // The buffer is full.

@@ -9,13 +9,10 @@
 
 #include <csetjmp>
 #include <cstddef>
-#include <cstdio>
 #include <type_traits>
 
-// jpeglib.h needs FILE and size_t declared before it.
-#include <jpeglib.h>
-
 #include "base/bytes.h"
+#include "jpeg/libjpeg_errors.h"
 
 namespace dts {
 
@@ -36,7 +33,7 @@ class LibjpegCompressor {
   template <class Step>
   bool guarded(Step step) {
     static_assert(std::is_trivially_destructible_v<Step>);
-    if (setjmp(exit_point_) != 0) return false;
+    if (setjmp(errors_.exit_point) != 0) return false;
     step(codec_);
     return true;
   }
@@ -44,9 +41,9 @@ class LibjpegCompressor {
   // What was written up to now; the whole picture after jpeg_finish_compress().
   ConstByteSpan written() const;
   // What libjpeg gave up for: its code (jerror.h) and its words.
-  int error_code() const { return errors_.msg_code; }
-  const char* message() const { return message_; }
-  int num_warnings() const { return static_cast<int>(errors_.num_warnings); }
+  int error_code() const { return errors_.manager.msg_code; }
+  const char* message() const { return errors_.message; }
+  int num_warnings() const { return static_cast<int>(errors_.manager.num_warnings); }
 
   std::size_t held_bytes() const { return capacity_; }
   // Gives the memory back if it is more than `keep_bytes`; written() is empty then.
@@ -54,18 +51,13 @@ class LibjpegCompressor {
 
  private:
   static LibjpegCompressor& of(j_common_ptr codec);
-  [[noreturn]] static void exit_with_error(j_common_ptr codec);
-  static void count_warning(j_common_ptr codec, int level);
-  static void stay_silent(j_common_ptr) {}
   static void do_nothing(j_compress_ptr) {}
   static boolean grow(j_compress_ptr codec);
   bool reserve(std::size_t capacity);
 
   jpeg_compress_struct codec_;
-  jpeg_error_mgr errors_;
   jpeg_destination_mgr destination_;
-  std::jmp_buf exit_point_;
-  char message_[JMSG_LENGTH_MAX];
+  LibjpegErrors errors_;
   bool is_created_ = false;
   // malloc's: it grows inside of libjpeg's frames, where nothing may throw.
   JOCTET* buffer_ = nullptr;

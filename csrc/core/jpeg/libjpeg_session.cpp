@@ -13,12 +13,9 @@ constexpr int kSmoothedCoefficients = 9;  // of a block, in zigzag order, behind
 
 }  // namespace
 
-LibjpegSession::LibjpegSession() : codec_{}, errors_{}, source_{}, exit_point_{}, message_{} {
-  codec_.err = jpeg_std_error(&errors_);
+LibjpegSession::LibjpegSession() : codec_{}, source_{} {
+  codec_.err = &errors_.manager;
   codec_.client_data = this;
-  errors_.error_exit = exit_with_error;
-  errors_.emit_message = count_warning;
-  errors_.output_message = stay_silent;
   source_.init_source = do_nothing;
   source_.fill_input_buffer = continue_with_end;
   source_.skip_input_data = skip_bytes;
@@ -28,9 +25,7 @@ LibjpegSession::LibjpegSession() : codec_{}, errors_{}, source_{}, exit_point_{}
 
 bool LibjpegSession::read_header(ConstByteSpan data) {
   close();
-  errors_.num_warnings = 0;
-  errors_.msg_code = 0;
-  message_[0] = '\0';
+  errors_.reset();
   passed_end_ = false;
   source_.next_input_byte = reinterpret_cast<const JOCTET*>(data.data());
   source_.bytes_in_buffer = data.size();
@@ -55,16 +50,6 @@ ConstByteSpan LibjpegSession::unread() const {
 
 LibjpegSession& LibjpegSession::of(j_common_ptr codec) {
   return *static_cast<LibjpegSession*>(codec->client_data);
-}
-
-void LibjpegSession::exit_with_error(j_common_ptr codec) {
-  LibjpegSession& session = of(codec);
-  session.errors_.format_message(codec, session.message_);
-  std::longjmp(session.exit_point_, 1);
-}
-
-void LibjpegSession::count_warning(j_common_ptr codec, int level) {
-  if (level < 0) ++codec->err->num_warnings;
 }
 
 boolean LibjpegSession::continue_with_end(j_decompress_ptr codec) {

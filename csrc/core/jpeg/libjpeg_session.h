@@ -9,13 +9,10 @@
 
 #include <csetjmp>
 #include <cstddef>
-#include <cstdio>
 #include <type_traits>
 
-// jpeglib.h needs FILE and size_t declared before it.
-#include <jpeglib.h>
-
 #include "base/bytes.h"
+#include "jpeg/libjpeg_errors.h"
 
 namespace dts {
 
@@ -37,7 +34,7 @@ class LibjpegSession {
   template <class Step>
   bool guarded(Step step) {
     static_assert(std::is_trivially_destructible_v<Step>);
-    if (setjmp(exit_point_) != 0) return false;
+    if (setjmp(errors_.exit_point) != 0) return false;
     step(codec_);
     return true;
   }
@@ -48,23 +45,18 @@ class LibjpegSession {
   // libjpeg asked for bytes behind the data.
   bool passed_end() const { return passed_end_; }
   // What libjpeg gave up for: its code (jerror.h) and its words.
-  int error_code() const { return errors_.msg_code; }
-  const char* message() const { return message_; }
+  int error_code() const { return errors_.manager.msg_code; }
+  const char* message() const { return errors_.message; }
 
  private:
   static LibjpegSession& of(j_common_ptr codec);
-  [[noreturn]] static void exit_with_error(j_common_ptr codec);
-  static void count_warning(j_common_ptr codec, int level);
-  static void stay_silent(j_common_ptr) {}
   static void do_nothing(j_decompress_ptr) {}
   static boolean continue_with_end(j_decompress_ptr codec);
   static void skip_bytes(j_decompress_ptr codec, long num_bytes);
 
   jpeg_decompress_struct codec_;
-  jpeg_error_mgr errors_;
   jpeg_source_mgr source_;
-  std::jmp_buf exit_point_;
-  char message_[JMSG_LENGTH_MAX];
+  LibjpegErrors errors_;
   bool is_created_ = false;
   bool passed_end_ = false;
 };

@@ -10,6 +10,7 @@
 #include "jpeg/metadata.h"
 #include "jpeg/probe.h"
 #include "jpeg/restart_interval.h"
+#include "jpeg/same_coefficients.h"
 #include "jpeg/same_pixels.h"
 
 // After jpeglib.h.
@@ -54,7 +55,8 @@ struct JpegTranscoder::State {
   JpegDecoder decoder;  // for its verdict on the layout
   LibjpegSession source;
   LibjpegCompressor target;
-  PixelComparer comparer;
+  CoefficientComparer coefficient_comparer;
+  PixelComparer pixel_comparer;
   std::vector<MetadataSegment> segments;
   MetadataChoice metadata;
 
@@ -150,9 +152,16 @@ TranscodeStatus JpegTranscoder::State::run(ConstByteSpan data, const TranscodeOp
     // Restart markers make a small file larger, optimal tables most of them smaller.
     status = write(coefficients, options.restart_interval, data.size() + data.size() / 4);
   }
+  // A progressive picture is decoded in another way than a sequential one: its pixels are compared.
+  const bool is_proven = status == TranscodeStatus::kDone && !source.codec().progressive_mode &&
+                         coefficient_comparer.are_same(source, coefficients, target.written());
   source.close();
   if (status != TranscodeStatus::kDone) return status;
-  switch (comparer.compare(data, target.written())) {
+  if (is_proven) {
+    result->bytes = target.written();
+    return TranscodeStatus::kDone;
+  }
+  switch (pixel_comparer.compare(data, target.written())) {
     case PixelComparison::kSame:
       break;
     case PixelComparison::kDifferent:

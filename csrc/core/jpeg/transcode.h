@@ -3,8 +3,9 @@
 // one sequential scan, with Huffman tables made for it and, where asked for, restart
 // markers, so that a crop can be decoded from the segments under it (docs/format.md).
 //
-// Nothing is lost by accident: pixels of all components are decoded from both and
-// compared, and whatever is unusual is refused; the caller then keeps the original bytes.
+// Nothing is lost by accident: the result is read again, and either all that pixels are made
+// of is found the same, or pixels of all components are decoded from both and compared;
+// whatever is unusual is refused, and the caller then keeps the original bytes.
 //
 // Input: the encoded bytes, for the time of the call. Output: memory of the transcoder,
 // valid until its next call. One per thread; its memory is reused, libjpeg's own apart.

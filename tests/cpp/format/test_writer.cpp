@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/file_calls.h"
+#include "format/finish.h"
 #include "format/reader.h"
 #include "format/small_file.h"
 
@@ -81,7 +82,7 @@ TEST_CASE("Writer: every byte of a small file") {
     writer.add_section("ZZZZ", 0, bytes_of("later"), 5);
     writer.add_section("AAAA", 0, {}, 0);
     CHECK_FALSE(std::filesystem::exists(path));
-    writer.finish(640 * 480, 100'000'000);
+    testing::finish(writer, 640 * 480, 100'000'000);
   }
   CHECK(dir.names() == std::vector<std::string>{"a.dts"});
   REQUIRE(testing::size_of(path) == 3 * kBlock);
@@ -149,7 +150,7 @@ TEST_CASE("Writer: the reader agrees, CRC of the file included") {
     Writer writer(dir / "a", false, start_header(file));
     for (const std::uint32_t id : {0, 1}) write_block(writer, file, id);
     add_tables(writer);
-    writer.finish(0, 0);
+    testing::finish(writer, 0, 0);
   }
   const auto opened = DtsFile::open(dir / "a");
   CHECK(opened->header().compression_ratio == 1.0f);
@@ -173,7 +174,7 @@ TEST_CASE("Writer: sections that don't fit the header area go behind the blocks"
     writer.add_section("INFO", 0, Bytes(16'720'000, std::byte{'i'}), 16'720'000);
     writer.add_section("CLSS", 0, large, large.size());
     add_tables(writer);
-    writer.finish(0, 0);
+    testing::finish(writer, 0, 0);
   }
   const auto opened = DtsFile::open(dir / "a");
   const auto offset = [&](const char* tag) { return opened->sections().find(tag)->offset; };
@@ -197,7 +198,7 @@ TEST_CASE("Writer: an empty set") {
   {
     Writer writer(dir / "a", false, Header{});
     writer.add_section("LABL", 0, {}, 0);
-    writer.finish(0, 0);
+    testing::finish(writer, 0, 0);
   }
   CHECK(testing::size_of(dir / "a") == kArea);
   const auto opened = DtsFile::open(dir / "a");
@@ -222,7 +223,7 @@ TEST_CASE("Writer: the version says what old readers can't take") {
     {
       Writer writer(dir / "a", true, header);
       write_block(writer, file, 0);
-      writer.finish(0, 0);
+      testing::finish(writer, 0, 0);
     }
     const Header written = DtsFile::open(dir / "a")->header();
     CHECK(written.max_pic_per_block == num_samples);
@@ -249,7 +250,7 @@ TEST_CASE("Writer: volumes keep what they were given") {
   {
     Writer writer(dir / "a", false, header);
     for (const std::uint32_t id : {0, 1}) write_block(writer, small_old_file(), id);
-    writer.finish(0, 0);
+    testing::finish(writer, 0, 0);
   }
   const auto opened = DtsFile::open(dir / "a");
   CHECK(opened->header().num_volumes == 3);
@@ -286,7 +287,7 @@ TEST_CASE("Writer: resumed, it gives the same file") {
   {
     Writer writer(dir / "whole.dts", false, start_header(file));
     for (const std::uint32_t id : {0, 1}) write_block(writer, file, id);
-    writer.finish(1, 1000);
+    testing::finish(writer, 1, 1000);
   }
   const Numbers sizes = {100, 0, 64};
   Bytes scratch(kBlock);
@@ -301,7 +302,7 @@ TEST_CASE("Writer: resumed, it gives the same file") {
       errno = EIO;
       return -1;
     };
-    CHECK(testing::thrown<IoError>([&] { writer.finish(1, 1000); }).code == EIO);
+    CHECK(testing::thrown<IoError>([&] { testing::finish(writer, 1, 1000); }).code == EIO);
   }
   CHECK(dir.names() == std::vector<std::string>{"a.dts.partial", "whole.dts"});
   {
@@ -316,7 +317,7 @@ TEST_CASE("Writer: resumed, it gives the same file") {
         [&] { writer.adopt_block(1, 0, sizes, ByteSpan(scratch).first(8)); },
         "block 1 has 8 bytes, expected 16777216");
     write_block(writer, file, 1);
-    writer.finish(1, 1000);
+    testing::finish(writer, 1, 1000);
   }
   CHECK(dir.names() == std::vector<std::string>{"a.dts", "whole.dts"});
   REQUIRE(testing::size_of(dir / "a.dts") == 3 * kBlock);
@@ -341,7 +342,7 @@ TEST_CASE("Writer: blocks from several threads give the same file") {
       }
       threads.clear();
     }
-    writer.finish(0, 1);
+    testing::finish(writer, 0, 1);
   }
   const std::uint64_t size = testing::size_of(dir / "one");
   REQUIRE(size == testing::size_of(dir / "many"));

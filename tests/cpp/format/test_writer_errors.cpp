@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/file_calls.h"
+#include "format/finish.h"
 #include "format/small_file.h"
 #include "format/writer.h"
 
@@ -79,12 +80,12 @@ TEST_CASE_FIXTURE(Fixture, "Writer: blocks that can't be") {
   block.resize(kBlock - 1);
   check_message<InvalidArgument>([&] { write(writer, 1); },
                                  "block 1 has 16777215 bytes, expected 16777216");
-  check_message<InvalidArgument>([&] { writer.finish(0, 0); }, "block 1 of 2 is missing");
+  check_message<InvalidArgument>([&] { testing::finish(writer, 0, 0); }, "block 1 of 2 is missing");
   block.resize(kBlock);
   write(writer, 1);
-  writer.finish(0, 0);
+  testing::finish(writer, 0, 0);
   check_message<InvalidArgument>([&] { write(writer, 0); }, "the writer has finished");
-  check_message<InvalidArgument>([&] { writer.finish(0, 0); }, "the writer has finished");
+  check_message<InvalidArgument>([&] { testing::finish(writer, 0, 0); }, "the writer has finished");
   check_message<InvalidArgument>([&] { writer.add_section("INFO", 0, {}, 0); },
                                  "the writer has finished");
 }
@@ -119,7 +120,7 @@ TEST_CASE_FIXTURE(Fixture, "Writer: tables of the wrong length") {
     for (const std::uint32_t id : {0, 1}) write(writer, id);
     writer.add_section(tag, 0, words({0, 0, 0}), 12);
     check_message<InvalidArgument>(
-        [&] { writer.finish(0, 0); },
+        [&] { testing::finish(writer, 0, 0); },
         "section '" + tag + "' has 12 bytes, expected 4 for each of 2 samples");
   }
   CHECK(dir.names().empty());
@@ -148,7 +149,7 @@ TEST_CASE_FIXTURE(Fixture, "Writer: killed, it leaves nothing under the final na
   CHECK(dir.names() == Names{"a.dts.partial"});
   Writer writer(path, false, two_blocks());  // and the next one is not in its way
   for (const std::uint32_t id : {0, 1}) write(writer, id);
-  writer.finish(0, 0);
+  testing::finish(writer, 0, 0);
   CHECK(dir.names() == Names{"a.dts"});
 }
 
@@ -158,7 +159,7 @@ TEST_CASE_FIXTURE(Fixture, "Writer: existing files and other writers") {
     testing::check_io([&] { Writer(path, true, two_blocks()); }, EWOULDBLOCK, path + ".partial",
                       "locking: another process is writing this file");
     for (const std::uint32_t id : {0, 1}) write(writer, id);
-    writer.finish(0, 0);
+    testing::finish(writer, 0, 0);
   }
   testing::check_io([&] { Writer(path, false, two_blocks()); }, EEXIST, path,
                     "writing: the file exists already and is not to be overwritten");
@@ -185,9 +186,9 @@ TEST_CASE_FIXTURE(Fixture, "Writer: a full disk, in a block; the block may be tr
     testing::check_io([&] { write(writer, 0); }, ENOSPC, path + ".partial",
                       "writing 4194304 bytes at offset 16777216");
   }
-  check_message<InvalidArgument>([&] { writer.finish(0, 0); }, "block 0 of 2 is missing");
+  check_message<InvalidArgument>([&] { testing::finish(writer, 0, 0); }, "block 0 of 2 is missing");
   write(writer, 0);
-  writer.finish(0, 0);
+  testing::finish(writer, 0, 0);
   CHECK(dir.names() == Names{"a.dts"});
 }
 
@@ -200,9 +201,10 @@ TEST_CASE_FIXTURE(Fixture, "Writer: a full disk, at the very end") {
       errno = ENOSPC;
       return -1;
     };
-    testing::check_io([&] { writer.finish(0, 0); }, ENOSPC, path + ".partial",
+    testing::check_io([&] { testing::finish(writer, 0, 0); }, ENOSPC, path + ".partial",
                       "flushing to the disk");
-    check_message<InvalidArgument>([&] { writer.finish(0, 0); }, "the writer has finished");
+    check_message<InvalidArgument>([&] { testing::finish(writer, 0, 0); },
+                                   "the writer has finished");
   }
   CHECK(dir.names().empty());
 }

@@ -5,6 +5,7 @@
 
 #include "base/file_calls.h"
 #include "fake_source.h"
+#include "format/raw_head.h"
 #include "format/raw_sample.h"
 #include "format/small_file.h"
 #include "format/small_set.h"
@@ -86,7 +87,7 @@ TEST_CASE("dts source: samples of pixels in files of version 3.1 alone") {
     SmallFile file = testing::small_old_file();
     file.header.version = {3, static_cast<std::uint8_t>(minor), 0, 0};
     Bytes raw(kRawHeadBytes + 12, std::byte{7});
-    write_raw_head({2, 2, 3}, raw);
+    testing::write_raw_head({2, 2, 3}, raw);
     file.blocks[0][1].bytes = raw;
     Bytes broken = raw;
     broken[9] = std::byte{1};
