@@ -17,7 +17,15 @@ import pytest
 import torch_dts
 
 ROOT = pathlib.Path(__file__).parent.parent
-CASES = [ROOT / "README.md", ROOT / "docs" / "quickstart.md", ROOT / "docs" / "loader.md"]
+CASES = {
+    "README": ["README.md"],
+    "quickstart": ["docs/quickstart.md"],
+    "loader": ["docs/loader.md"],
+    "order": [
+        "docs/order.md",
+        *(f"docs/migrating/{name}.md" for name in ("imagefolder", "ffcv", "webdataset")),
+    ],
+}
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -36,14 +44,14 @@ def run_python(arguments: list[str], folder: pathlib.Path) -> subprocess.Complet
     )
 
 
-@pytest.mark.parametrize("page", CASES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("pages", CASES.values(), ids=CASES)
 def test_snippets_run_and_print_what_the_page_says(
-    page: pathlib.Path, image_folder: Callable[..., pathlib.Path], tmp_path: pathlib.Path
+    pages: list[str], image_folder: Callable[..., pathlib.Path], tmp_path: pathlib.Path
 ) -> None:
-    """All Python snippets of a page are one script; a text block behind one is its output."""
+    """All Python snippets of the pages are one script; a text block behind one is its output."""
     (tmp_path / "photos").mkdir()
     (tmp_path / "photos" / "train").symlink_to(image_folder(classes={"cat": 3, "dog": 2}))
-    blocks = FENCE.findall(page.read_text(encoding="utf-8"))
+    blocks = [block for page in pages for block in FENCE.findall((ROOT / page).read_text(encoding="utf-8"))]
     snippets = [text for language, text in blocks if language == "python"]
     expected = [
         text

@@ -23,8 +23,11 @@ Tensor block_order_op(std::int64_t num_blocks, std::int64_t seed, std::int64_t e
 
 Tensor sample_order_op(Tensor block_sizes, std::int64_t seed, std::int64_t epoch,
                        std::int64_t shuffle_window, std::int64_t num_replicas, std::int64_t rank) {
-  return int64_tensor(sample_order(int64_view(block_sizes, "block_sizes"), word(seed), word(epoch),
-                                   shuffle_window, num_replicas, rank));
+  const auto sizes = int64_view(block_sizes, "block_sizes");
+  Tensor result = new_int64(num_rank_samples(sizes, num_replicas, rank));
+  write_sample_order(sizes, word(seed), word(epoch), shuffle_window, num_replicas, rank,
+                     mutable_int64_view(result, "result"));
+  return result;
 }
 
 Tensor rank_runs_op(Tensor block_sizes, std::int64_t seed, std::int64_t epoch,

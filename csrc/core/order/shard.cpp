@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <string>
 
 #include "base/error.h"
@@ -39,6 +40,30 @@ void check_window(std::int64_t shuffle_window) {
   }
 }
 
+// Calls visit(run) for each of the rank's runs, in order (see rank_runs).
+template <class Visit>
+void for_each_run(std::span<const std::int64_t> block_sizes, const std::vector<std::int64_t>& first,
+                  const RankRange& range, std::uint64_t seed, std::uint64_t epoch,
+                  std::int64_t shuffle_window, Visit visit) {
+  const std::vector<std::int64_t> order =
+      block_order(static_cast<std::int64_t>(block_sizes.size()), seed, epoch);
+  std::int64_t begin = 0;  // position of the present block in the stream
+  std::int64_t num_runs = 0;
+  for (std::size_t place = 0; place < order.size() && begin < range.last; ++place) {
+    const std::int64_t block = order[place];
+    const std::int64_t end = begin + block_sizes[static_cast<std::size_t>(block)];
+    const std::int64_t from = std::max(begin, range.first);
+    const std::int64_t to = std::min(end, range.last);
+    if (from < to) {
+      const std::int64_t group = shuffle_window == 0 ? 0 : num_runs / shuffle_window;
+      const std::int64_t stored = first[static_cast<std::size_t>(block)] + from - begin;
+      visit(BlockRun{block, stored, to - from, group, static_cast<std::int64_t>(place)});
+      ++num_runs;
+    }
+    begin = end;
+  }
+}
+
 }  // namespace
 
 RankRange rank_range(std::int64_t num_samples, std::int64_t num_replicas, std::int64_t rank) {
@@ -62,24 +87,9 @@ std::vector<BlockRun> rank_runs(std::span<const std::int64_t> block_sizes, std::
   check_window(shuffle_window);
   const std::vector<std::int64_t> first = first_samples(block_sizes);
   const RankRange range = rank_range(first.back(), num_replicas, rank);
-  const std::vector<std::int64_t> order =
-      block_order(static_cast<std::int64_t>(block_sizes.size()), seed, epoch);
-
   std::vector<BlockRun> runs;
-  std::int64_t begin = 0;  // position of the present block in the stream
-  for (std::size_t place = 0; place < order.size() && begin < range.last; ++place) {
-    const std::int64_t block = order[place];
-    const std::int64_t end = begin + block_sizes[static_cast<std::size_t>(block)];
-    const std::int64_t from = std::max(begin, range.first);
-    const std::int64_t to = std::min(end, range.last);
-    if (from < to) {
-      const auto count = static_cast<std::int64_t>(runs.size());
-      const std::int64_t group = shuffle_window == 0 ? 0 : count / shuffle_window;
-      const std::int64_t stored = first[static_cast<std::size_t>(block)] + from - begin;
-      runs.push_back({block, stored, to - from, group, static_cast<std::int64_t>(place)});
-    }
-    begin = end;
-  }
+  for_each_run(block_sizes, first, range, seed, epoch, shuffle_window,
+               [&](const BlockRun& run) { runs.push_back(run); });
   return runs;
 }
 
@@ -90,33 +100,51 @@ void shuffle_group(std::span<std::int64_t> samples, std::uint64_t seed, std::uin
                static_cast<std::uint32_t>(p >> 16));
 }
 
+std::int64_t num_rank_samples(std::span<const std::int64_t> block_sizes, std::int64_t num_replicas,
+                              std::int64_t rank) {
+  const RankRange range = rank_range(first_samples(block_sizes).back(), num_replicas, rank);
+  return range.last - range.first;
+}
+
+void write_sample_order(std::span<const std::int64_t> block_sizes, std::uint64_t seed,
+                        std::uint64_t epoch, std::int64_t shuffle_window, std::int64_t num_replicas,
+                        std::int64_t rank, std::span<std::int64_t> samples) {
+  check_window(shuffle_window);
+  const std::vector<std::int64_t> first = first_samples(block_sizes);
+  const RankRange range = rank_range(first.back(), num_replicas, rank);
+  if (static_cast<std::int64_t>(samples.size()) != range.last - range.first) {
+    throw InvalidArgument("room for " + std::to_string(samples.size()) + " samples, expected " +
+                          std::to_string(range.last - range.first));
+  }
+  if (shuffle_window == 0) {
+    uniform_order_part(first.back(), seed, epoch, range.first, samples);
+    return;
+  }
+  std::size_t group_begin = 0, end = 0;
+  std::int64_t group = 0, group_place = 0;
+  const auto shuffle = [&] {
+    shuffle_group(samples.subspan(group_begin, end - group_begin), seed, epoch, group_place);
+    group_begin = end;
+  };
+  for_each_run(block_sizes, first, range, seed, epoch, shuffle_window, [&](const BlockRun& run) {
+    if (run.group != group) shuffle();
+    if (end == group_begin) group_place = run.place;
+    group = run.group;
+    const auto count = static_cast<std::size_t>(run.num_samples);
+    const std::span<std::int64_t> part = samples.subspan(end, count);
+    std::iota(part.begin(), part.end(), run.first_sample);
+    end += count;
+  });
+  shuffle();
+}
+
 std::vector<std::int64_t> sample_order(std::span<const std::int64_t> block_sizes,
                                        std::uint64_t seed, std::uint64_t epoch,
                                        std::int64_t shuffle_window, std::int64_t num_replicas,
                                        std::int64_t rank) {
-  check_window(shuffle_window);
-  if (shuffle_window == 0) {
-    const std::int64_t num_samples = first_samples(block_sizes).back();
-    const RankRange range = rank_range(num_samples, num_replicas, rank);
-    const std::vector<std::int64_t> all = uniform_order(num_samples, seed, epoch);
-    return {all.begin() + range.first, all.begin() + range.last};
-  }
-
-  const std::vector<BlockRun> runs =
-      rank_runs(block_sizes, seed, epoch, shuffle_window, num_replicas, rank);
-  std::vector<std::int64_t> samples;
-  std::size_t group_begin = 0;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    for (std::int64_t k = 0; k < runs[i].num_samples; ++k) {
-      samples.push_back(runs[i].first_sample + k);
-    }
-    if (i + 1 == runs.size() || runs[i + 1].group != runs[i].group) {
-      const auto window = static_cast<std::size_t>(shuffle_window);
-      const std::size_t first_run = i / window * window;
-      shuffle_group(std::span(samples).subspan(group_begin), seed, epoch, runs[first_run].place);
-      group_begin = samples.size();
-    }
-  }
+  std::vector<std::int64_t> samples(
+      static_cast<std::size_t>(num_rank_samples(block_sizes, num_replicas, rank)));
+  write_sample_order(block_sizes, seed, epoch, shuffle_window, num_replicas, rank, samples);
   return samples;
 }
 

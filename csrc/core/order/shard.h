@@ -41,9 +41,21 @@ std::vector<BlockRun> rank_runs(std::span<const std::int64_t> block_sizes, std::
 void shuffle_group(std::span<std::int64_t> samples, std::uint64_t seed, std::uint64_t epoch,
                    std::int64_t place);
 
-// The stored samples a rank delivers, in order. shuffle_window >= 1: levels 2 and 3;
-// 0: uniform ("all"). InvalidArgument: negative sizes or window, rank outside of
+// How many samples a rank delivers. InvalidArgument: negative sizes, rank outside of
 // [0, num_replicas).
+std::int64_t num_rank_samples(std::span<const std::int64_t> block_sizes, std::int64_t num_replicas,
+                              std::int64_t rank);
+
+// The stored samples a rank delivers, in order, into the caller's `samples`, of
+// `num_rank_samples`. shuffle_window >= 1: levels 2 and 3; 0: uniform ("all").
+// Memory besides O(blocks); uniform: O(samples of all ranks).
+// InvalidArgument: negative sizes or window, rank outside of [0, num_replicas), another
+// number of samples.
+void write_sample_order(std::span<const std::int64_t> block_sizes, std::uint64_t seed,
+                        std::uint64_t epoch, std::int64_t shuffle_window, std::int64_t num_replicas,
+                        std::int64_t rank, std::span<std::int64_t> samples);
+
+// The same as a list.
 std::vector<std::int64_t> sample_order(std::span<const std::int64_t> block_sizes,
                                        std::uint64_t seed, std::uint64_t epoch,
                                        std::int64_t shuffle_window, std::int64_t num_replicas,

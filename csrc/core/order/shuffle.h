@@ -21,4 +21,9 @@ std::vector<std::int64_t> block_order(std::int64_t num_blocks, std::uint64_t see
 std::vector<std::int64_t> uniform_order(std::int64_t num_samples, std::uint64_t seed,
                                         std::uint64_t epoch);
 
+// Its part from `first` on, into `part`: half the memory where numbers fit into 32 bits.
+// InvalidArgument: the part is not inside of it.
+void uniform_order_part(std::int64_t num_samples, std::uint64_t seed, std::uint64_t epoch,
+                        std::int64_t first, std::span<std::int64_t> part);
+
 }  // namespace dts

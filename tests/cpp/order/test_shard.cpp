@@ -186,3 +186,21 @@ TEST_CASE("bad arguments are refused with their values") {
   constexpr std::int64_t kHuge = std::int64_t{1} << 62;
   CHECK_THROWS_AS(dts::rank_runs(Samples{kHuge, kHuge}, 0, 0, 1, 1, 0), dts::InvalidArgument);
 }
+
+TEST_CASE("write_sample_order wants room for the rank's samples, and no other") {
+  const Samples sizes = block_sizes(9, 5);
+  const std::int64_t expected = dts::num_rank_samples(sizes, 3, 1);
+  CHECK(expected ==
+        dts::rank_range(sum(sizes), 3, 1).last - dts::rank_range(sum(sizes), 3, 1).first);
+  for (const std::int64_t window : {0, 2}) {
+    Samples room(static_cast<std::size_t>(expected) + 1);
+    CHECK_THROWS_WITH_AS(dts::write_sample_order(sizes, 5, 2, window, 3, 1, room),
+                         ("room for " + std::to_string(expected + 1) + " samples, expected " +
+                          std::to_string(expected))
+                             .c_str(),
+                         dts::InvalidArgument);
+    room.pop_back();
+    dts::write_sample_order(sizes, 5, 2, window, 3, 1, room);
+    CHECK(room == dts::sample_order(sizes, 5, 2, window, 3, 1));
+  }
+}

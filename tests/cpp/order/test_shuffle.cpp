@@ -85,6 +85,27 @@ TEST_CASE("orders are permutations, and short ones come out") {
   }
 }
 
+TEST_CASE("a part of the uniform order is that part of it, and must be inside") {
+  const std::vector<std::int64_t> all = dts::uniform_order(1000, 3, 4);
+  for (const auto& [first, count] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {0, 1000}, {0, 0}, {1000, 0}, {333, 400}}) {
+    std::vector<std::int64_t> part(static_cast<std::size_t>(count), -1);
+    dts::uniform_order_part(1000, 3, 4, first, part);
+    CHECK(std::ranges::equal(part,
+                             std::span(all).subspan(static_cast<std::size_t>(first), part.size())));
+  }
+  std::vector<std::int64_t> two(2);
+  CHECK_THROWS_WITH_AS(dts::uniform_order_part(1000, 3, 4, 999, two),
+                       "part of 2 samples from 999 on, expected one of the 1000 samples",
+                       dts::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dts::uniform_order_part(1, 3, 4, 0, two),
+                       "part of 2 samples from 0 on, expected one of the 1 samples",
+                       dts::InvalidArgument);
+  CHECK_THROWS_WITH_AS(dts::uniform_order_part(1000, 3, 4, -1, two),
+                       "part of 2 samples from -1 on, expected one of the 1000 samples",
+                       dts::InvalidArgument);
+}
+
 TEST_CASE("a permutation of three takes all six orders about equally often") {
   std::array<int, 6> counts = {};
   for (std::uint64_t seed = 0; seed < 6000; ++seed) {
