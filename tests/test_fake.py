@@ -60,6 +60,17 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
     ),
     "export_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 3, 0, 2, -1, 1),
     "transcode_jpegs": (ARENA, torch.tensor([0, 32]), torch.tensor([32, 32]), 0, False, 2),
+    "run_views": (
+        ARENA,
+        torch.tensor([0, 32]),
+        torch.tensor([32, 32]),
+        torch.tensor([[4, 8, 1]] * 2),
+        PLAN + "view\n" + PLAN,
+        torch.tensor([0, 1]),
+        torch.tensor([0, 0]),
+        3,
+        1,
+    ),
     "choose_seed": (torch.tensor([0, 1]), torch.tensor([0, 0]), 3, 1, 0),
 }
 

@@ -79,18 +79,35 @@ def _run_plan(
     epoch: int,
     view: int,
 ) -> tuple[Tensor, Tensor]:
+    count = offsets.shape[0]
+    return _images(plan, count), _int64(count)
+
+
+def _run_views(
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    shapes: Tensor,
+    plans: str,
+    indices: Tensor,
+    occurrences: Tensor,
+    seed: int,
+    epoch: int,
+) -> tuple[list[Tensor], Tensor]:
+    count = offsets.shape[0]
+    return [_images(plan, count) for plan in ("\n" + plans).split("\nview\n")], _int64(count)
+
+
+def _images(plan: str, count: int | SymInt) -> Tensor:
     # the line `output height=.. width=.. channels=.. dtype=.. layout=..` of the plan
     output = next(line for line in plan.splitlines() if line.startswith("output "))
     keys = dict(word.split("=") for word in output.split()[1:])
     height, width, channels, dtype, layout = (
         int(keys[name]) for name in ("height", "width", "channels", "dtype", "layout")
     )
-    count = offsets.shape[0]
     if layout == 1:
-        images = torch.empty((count, height, width, channels), dtype=_PLAN_DTYPES[dtype]).permute(0, 3, 1, 2)
-    else:
-        images = torch.empty((count, channels, height, width), dtype=_PLAN_DTYPES[dtype])
-    return images, _int64(count)
+        return torch.empty((count, height, width, channels), dtype=_PLAN_DTYPES[dtype]).permute(0, 3, 1, 2)
+    return torch.empty((count, channels, height, width), dtype=_PLAN_DTYPES[dtype])
 
 
 def _choose_seed(indices: Tensor, occurrences: Tensor, seed: int, epoch: int, view: int) -> Tensor:
@@ -124,6 +141,7 @@ def _export_jpegs(
 torch.library.register_fake("torch_dts::export_jpegs", _export_jpegs)
 torch.library.register_fake("torch_dts::transcode_jpegs", _transcode_jpegs)
 torch.library.register_fake("torch_dts::run_plan", _run_plan)
+torch.library.register_fake("torch_dts::run_views", _run_views)
 torch.library.register_fake("torch_dts::choose_seed", _choose_seed)
 torch.library.register_fake("torch_dts::block_order", _block_order)
 torch.library.register_fake("torch_dts::sample_order", _sample_order)

@@ -24,7 +24,7 @@ _seed_random = super(random.Random, _RANDOM).seed
 Numbers = list[int] | np.ndarray[Any, np.dtype[np.int64]]
 
 
-def sample_seeds(indices: Numbers, occurrences: Numbers, seed: int, epoch: int) -> list[int]:
+def sample_seeds(indices: Numbers, occurrences: Numbers, seed: int, epoch: int, view: int = 0) -> list[int]:
     """A number of 0 to 2^63 - 1 for each sample (op 32767 of docs/format.md section 5).
 
     Args:
@@ -32,11 +32,12 @@ def sample_seeds(indices: Numbers, occurrences: Numbers, seed: int, epoch: int) 
         occurrences: ``[n]``, how often each came before in this epoch; empty: never.
         seed: Taken modulo 2^64.
         epoch: 0 to 2^32 - 1.
+        view: Number of the augmentation, 0 to 255.
     """
     # A tenth of torch.tensor's time for a list of ints.
     numbers = torch.from_numpy(np.array(indices, dtype=np.int64) & _INDEX_MASK)
     counts = torch.from_numpy(np.array(occurrences, dtype=np.int64) & _OCCURRENCE_MASK)
-    return _native.choose_seed(numbers, counts, seed, epoch).tolist()
+    return _native.choose_seed(numbers, counts, seed, epoch, view).tolist()
 
 
 def seed_generators(number: int) -> None:

@@ -30,8 +30,8 @@ HandleTable<Loader>& loaders() {
   return *table;
 }
 
-std::shared_ptr<const SamplePlan> plan_of(const std::string& text) {
-  return std::make_shared<const SamplePlan>(parse_plan(text));
+std::shared_ptr<const ViewPlans> plans_of(const std::string& text) {
+  return std::make_shared<const ViewPlans>(parse_view_plans(text));
 }
 
 std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
@@ -46,13 +46,13 @@ std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num
     options.feeder.reader_threads = narrow_count(reader_threads, "reader_threads");
     options.feeder.check_blocks = check_blocks;
     if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
-    return loaders().add(std::make_shared<Loader>(sources().get(source), plan_of(plan), options));
+    return loaders().add(std::make_shared<Loader>(sources().get(source), plans_of(plan), options));
   });
 }
 
 void loader_start(std::int64_t loader, std::string plan, std::int64_t seed, std::int64_t epoch) {
   guarded([&] {
-    loaders().get(loader)->start(plan.empty() ? nullptr : plan_of(plan),
+    loaders().get(loader)->start(plan.empty() ? nullptr : plans_of(plan),
                                  static_cast<std::uint64_t>(seed), narrow_u32(epoch, "epoch"));
   });
 }
@@ -110,7 +110,7 @@ Tensor view_of(const std::shared_ptr<Zone>& zone, void* data, const std::vector<
       torch::stable::Device(torch::headeronly::DeviceType::CPU), type, [zone](void*) {});
 }
 
-Tensor images_of(const Batch& batch, const SamplePlan& plan) {
+Tensor images_of(const Batch& batch, const SamplePlan& plan, std::int64_t offset) {
   const std::int64_t c = plan.tail.channels;
   const std::int64_t h = plan.height;
   const std::int64_t w = plan.width;
@@ -118,22 +118,33 @@ Tensor images_of(const Batch& batch, const SamplePlan& plan) {
   const std::vector<std::int64_t> strides = channels_last
                                                 ? std::vector<std::int64_t>{c * h * w, 1, w * c, c}
                                                 : std::vector<std::int64_t>{c * h * w, h * w, w, 1};
-  return view_of(batch.zone, batch.zone->images(), {batch.size, c, h, w}, strides,
+  return view_of(batch.zone, batch.zone->images() + offset, {batch.size, c, h, w}, strides,
                  scalar_type_of(plan.tail.type));
 }
 
-std::tuple<std::int64_t, Tensor, Tensor, Tensor, Tensor> loader_next(std::int64_t loader,
-                                                                     std::int64_t timeout_ms) {
+// One tensor for each view.
+std::vector<Tensor> views_of(const Batch& batch) {
+  std::vector<std::int64_t> offsets;
+  batch.plans->view_offsets(batch.size, offsets);
+  std::vector<Tensor> views;
+  for (std::size_t view = 0; view < offsets.size(); ++view) {
+    views.push_back(images_of(batch, batch.plans->plans[view], offsets[view]));
+  }
+  return views;
+}
+
+std::tuple<std::int64_t, std::vector<Tensor>, Tensor, Tensor, Tensor> loader_next(
+    std::int64_t loader, std::int64_t timeout_ms) {
   return guarded([&] {
     const auto open = loaders().get(loader);
     Batch batch;
     const NextState state = open->next(timeout_ms, batch);
     if (state != NextState::kBatch) {
       const std::int64_t number = state == NextState::kEnd ? 2 : 0;
-      return std::tuple{number, new_bytes(0), new_int64(0), new_int64(0), new_int64(0)};
+      return std::tuple{number, std::vector<Tensor>(), new_int64(0), new_int64(0), new_int64(0)};
     }
     return std::tuple{
-        std::int64_t{1}, images_of(batch, *batch.plan),
+        std::int64_t{1}, views_of(batch),
         view_of(batch.zone, batch.zone->labels(), {batch.size}, {1}, ScalarType::Long),
         view_of(batch.zone, batch.zone->indices(), {batch.size}, {1}, ScalarType::Long),
         int64_tensor(batch.foreign_slots)};
@@ -216,7 +227,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("loader_finish(int loader) -> ()");
   m.def(
       "loader_next(int loader, int timeout_ms) -> "
-      "(int state, Tensor images, Tensor labels, Tensor indices, Tensor foreign_slots)");
+      "(int state, Tensor[] images, Tensor labels, Tensor indices, Tensor foreign_slots)");
   m.def(
       "loader_take_foreign(int loader) -> "
       "(Tensor info, Tensor arena, Tensor offsets, Tensor sizes)");

@@ -69,7 +69,8 @@ def batches(loader: int) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor]]:
         assert state != TIMEOUT
         if state == END:
             return
-        yield batch[0], batch[1], batch[2], batch[3]
+        (images,) = batch[0]
+        yield images, batch[1], batch[2], batch[3]
 
 
 def expected(

@@ -277,3 +277,33 @@ def test_hashes_of_one_rank_are_those_of_no_ranks(photos_file: pathlib.Path) -> 
     one = DataLoader(dataset, 4, True, num_replicas=1, rank=0)
     assert hashes(one) == hashes(DataLoader(dataset, 4, True, seed=0))
     assert len(one.sampler) == NUM_PHOTOS  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("num_replicas", [1, 3, 7, 64])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_a_rank_reads_no_more_than_a_block_beside_its_share(
+    num_replicas: int, shuffle: bool, blocks_file: pathlib.Path
+) -> None:
+    for rank in range(0, num_replicas, max(1, num_replicas // 5)):
+        dataset = torch_dts.DTSIterableDataset(
+            blocks_file,
+            FIXED,
+            shuffle=shuffle,
+            shuffle_window=2,
+            seed=4,
+            num_replicas=num_replicas,
+            rank=rank,
+            uneven="exact",
+        )
+        loader = DataLoader(dataset, 2, num_workers=1, mode="partial", return_mask=True)
+        labels = [label for batch in loader for label in batch[1][batch[2]].tolist()]
+        file = dataset.file
+        stored = torch.argsort(file.source_index)[torch.tensor(labels, dtype=torch.int64)]
+        share = float((1 / file.block_table.num_samples[file.block_of(stored)]).sum())
+        num_bytes = loader.stats().bytes_read
+        assert num_bytes <= (share + 1) * file.block_size
+        whole = (
+            torch.bincount(file.block_of(stored), minlength=file.num_blocks) == file.block_table.num_samples
+        )
+        assert num_bytes // file.block_size >= int(whole.sum())
+        loader.close()

@@ -78,7 +78,7 @@ def test_odd_images_are_pillows(
             image = Image.open(path).convert("RGB")
             if "rgb_sha256" in entry["pil"]:
                 assert hashlib.sha256(image.tobytes()).hexdigest() == entry["pil"]["rgb_sha256"]
-            assert torch.equal(workers.result(i), TRANSFORM(image)), entry["path"]
+            assert torch.equal(workers.result(i)[0], TRANSFORM(image)), entry["path"]
             good += 1
     assert good > 5
 
@@ -106,7 +106,7 @@ def test_random_choices_are_those_of_the_index(workers: ForeignWorkers) -> None:
             seed,
             epoch,
         )
-        assert torch.equal(random_workers.result((index, occurrence, seed, epoch)), expected[0])
+        assert torch.equal(random_workers.result((index, occurrence, seed, epoch))[0], expected[0])
     random_workers.close()
 
 
@@ -117,7 +117,7 @@ def test_gray_pixels_stay_gray() -> None:
     for num_workers in (0, 1):
         workers = ForeignWorkers(num_workers, reading.plan.encode())
         workers.submit("gray", b"P5 5 4 255\n" + gray.tobytes(), 0, 0, 0, 0)
-        assert workers.result("gray").tolist() == [gray.tolist()]
+        assert workers.result("gray")[0].tolist() == [gray.tolist()]
         workers.close()
 
 
@@ -130,7 +130,7 @@ def test_errors_are_pillows_own(workers: ForeignWorkers, tmp_path: pathlib.Path)
         workers.result("no image")
     with pytest.raises(OSError, match=r"truncated.*\[key cut\]"):
         workers.result("cut")
-    assert torch.equal(workers.result("good"), TRANSFORM(noise()))
+    assert torch.equal(workers.result("good")[0], TRANSFORM(noise()))
     with pytest.raises(KeyError, match="good"):
         workers.result("good")
 
@@ -142,11 +142,11 @@ def test_settings_of_pillow_hold_in_processes(
     cut = data[: len(data) * 3 // 4]
     monkeypatch.setattr("PIL.ImageFile.LOAD_TRUNCATED_IMAGES", True)
     workers.submit("cut", cut, 0, 0, 0, 0)
-    assert torch.equal(workers.result("cut"), TRANSFORM(Image.open(io.BytesIO(cut)).convert("RGB")))
+    assert torch.equal(workers.result("cut")[0], TRANSFORM(Image.open(io.BytesIO(cut)).convert("RGB")))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 400)
     workers.submit("large", data, 0, 0, 0, 0)
     with pytest.warns(Image.DecompressionBombWarning, match="600 pixels"):
-        assert torch.equal(workers.result("large"), TRANSFORM(noise()))
+        assert torch.equal(workers.result("large")[0], TRANSFORM(noise()))
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 200)
     workers.submit("bomb", data, 0, 0, 0, 0)
     with pytest.raises(Image.DecompressionBombError, match=r"600 pixels.*\[key bomb\]"):
@@ -156,12 +156,12 @@ def test_settings_of_pillow_hold_in_processes(
 def test_what_the_plan_refuses_is_the_transforms_to_say() -> None:
     transform = v1.Compose([v1.RandomCrop(25), v1.PILToTensor()])
     for num_workers in (0, 1):
-        workers = ForeignWorkers(num_workers, plan(transform), describe=str, transform=transform)
+        workers = ForeignWorkers(num_workers, plan(transform), describe=str, transforms=[transform])
         workers.submit("small", encoded(noise(20, 30)), 0, 0, 0, 0)
         workers.submit("large", encoded(noise(40, 30)), 0, 0, 0, 0)
         with pytest.raises(ValueError, match=r"larger than input image size.*\[small\]"):
             workers.result("small")
-        assert workers.result("large").shape == (3, 25, 25)
+        assert workers.result("large")[0].shape == (3, 25, 25)
         workers.close()
 
 
@@ -170,15 +170,15 @@ def test_bad_samples_become_zeros_where_asked_for() -> None:
         workers = ForeignWorkers(num_workers, plan(), "replace")
         workers.submit(0, b"nothing", 0, 0, 0, 0)
         workers.submit(1, encoded(noise()), 1, 0, 0, 0)
-        assert torch.equal(workers.result(0), torch.zeros(3, *SIZE, dtype=torch.uint8))
-        assert torch.equal(workers.result(1), TRANSFORM(noise()))
+        assert torch.equal(workers.result(0)[0], torch.zeros(3, *SIZE, dtype=torch.uint8))
+        assert torch.equal(workers.result(1)[0], TRANSFORM(noise()))
         assert workers.num_replaced == 1
         workers.close()
 
 
 def test_killed_process_is_an_error_and_others_follow(one_process: ForeignWorkers) -> None:
     one_process.submit(0, encoded(noise()), 0, 0, 0, 0)
-    assert one_process.result(0).shape == (3, *SIZE)
+    assert one_process.result(0)[0].shape == (3, *SIZE)
     (pid,) = one_process.pids
     os.kill(pid, signal.SIGSTOP)
     one_process.submit(1, encoded(noise()), 0, 0, 0, 0)
@@ -188,7 +188,7 @@ def test_killed_process_is_an_error_and_others_follow(one_process: ForeignWorker
     ):
         one_process.result(1)
     one_process.submit(2, encoded(noise()), 0, 0, 0, 0)
-    assert torch.equal(one_process.result(2), TRANSFORM(noise()))
+    assert torch.equal(one_process.result(2)[0], TRANSFORM(noise()))
 
 
 def test_close_and_garbage_leave_no_process() -> None:
@@ -202,7 +202,7 @@ def test_close_and_garbage_leave_no_process() -> None:
     workers.close()
     assert not any(map(alive, pids))
     workers.submit(0, encoded(noise()), 0, 0, 0, 0)
-    assert torch.equal(workers.result(0), TRANSFORM(noise()))
+    assert torch.equal(workers.result(0)[0], TRANSFORM(noise()))
     pids = workers.pids
     del workers
     gc.collect()
@@ -230,7 +230,7 @@ def test_forked_child_has_processes_of_its_own(one_process: ForeignWorkers) -> N
         try:
             torch.set_num_threads(1)
             one_process.submit(1, encoded(noise()), 0, 0, 0, 0)
-            code = 0 if torch.equal(one_process.result(1), TRANSFORM(noise())) else 2
+            code = 0 if torch.equal(one_process.result(1)[0], TRANSFORM(noise())) else 2
             one_process.close()
         finally:
             os._exit(code)

@@ -19,9 +19,10 @@ class FakeWorkers:
     """Makes an image of the first byte of the data; b"bad" is an error."""
 
     made: list[FakeWorkers]
+    num_views = 1
 
-    def __init__(self, num_workers: int, plan: str, *, transform: Any) -> None:
-        self.arguments = (num_workers, plan, transform)
+    def __init__(self, num_workers: int, plan: str, *, transforms: Any) -> None:
+        self.arguments = (num_workers, plan, transforms)
         self.submitted: dict[Any, Any] = {}
         self.is_closed = False
         type(self).made.append(self)
@@ -29,11 +30,11 @@ class FakeWorkers:
     def submit(self, key: Any, data: bytes, index: int, occurrence: int, seed: int, epoch: int) -> None:
         self.submitted[key] = (data, index, occurrence, seed, epoch)
 
-    def result(self, key: Any) -> torch.Tensor:
+    def result(self, key: Any) -> list[torch.Tensor]:
         data = self.submitted.pop(key)[0]
         if data == b"bad":
             raise ValueError("cannot identify image file")
-        return torch.full((3, 2, 2), float(data[0]))
+        return [torch.full((3, 2, 2), float(view + data[0])) for view in range(self.num_views)]
 
     def discard(self, key: Any) -> None:
         del self.submitted[key]
@@ -60,7 +61,7 @@ def desk(pool: ForeignPool, on_error: Any = "raise", plan: str = "plan") -> Fore
         describe=lambda sample: f"sample {sample} of x.dts",
         is_encoded=lambda sample: True,
     )
-    return ForeignDesk(pool, recognised, plan, len, 2, 11, 4, on_error)
+    return ForeignDesk(pool, recognised, plan, [len], 2, 11, 4, on_error)
 
 
 def found(*rows: tuple[int, int, int, bytes | None]) -> Any:
@@ -84,16 +85,16 @@ def test_samples_go_to_the_workers_and_into_their_slots() -> None:
     one.collect(found((0, 1, 7, b"\x05x"), (1, 0, 8, b"\x06")))
     one.collect(found((0, 2, 9, None)))
     (workers,) = FakeWorkers.made
-    assert workers.arguments == (2, "plan", len)
+    assert workers.arguments == (2, "plan", [len])
     assert list(workers.submitted.values()) == [
         (b"\x05x", 107, 3, 11, 4),
         (b"\x06", 108, 3, 11, 4),
         (b"\x09", 109, 3, 11, 4),
     ]
     images = torch.zeros(3, 3, 2, 2)
-    one.fill(0, images, [1, 2])
+    one.fill(0, [images], [1, 2])
     assert images[:, 0, 0, 0].tolist() == [0, 5, 9]
-    one.fill(1, images, [0])
+    one.fill(1, [images], [0])
     assert images[:, 0, 0, 0].tolist() == [6, 5, 9]
 
 
@@ -103,9 +104,9 @@ def test_epochs_at_once_share_the_workers() -> None:
     one.collect(found((0, 0, 1, b"\x01")))
     other.collect(found((0, 0, 2, b"\x02")))
     images = torch.zeros(1, 3, 2, 2)
-    other.fill(0, images, [0])
+    other.fill(0, [images], [0])
     assert images[0, 0, 0, 0] == 2
-    one.fill(0, images, [0])
+    one.fill(0, [images], [0])
     assert images[0, 0, 0, 0] == 1
     assert len(FakeWorkers.made) == 1
     desk(pool, plan="another").collect(found((0, 0, 1, b"\x01")))
@@ -125,7 +126,7 @@ def test_errors_name_the_sample(sample: int, content: Any, error: type[Exception
     one = desk(ForeignPool())
     one.collect(found((0, 0, sample, content), (0, 1, 5, b"\x05")))
     with pytest.raises(error, match=text):
-        one.fill(0, torch.zeros(2, 3, 2, 2), [0, 1])
+        one.fill(0, [torch.zeros(2, 3, 2, 2)], [0, 1])
     assert FakeWorkers.made[0].submitted == {}  # nothing of the batch is left behind
 
 
@@ -135,7 +136,7 @@ def test_bad_samples_become_zeros_and_are_counted() -> None:
     one = desk(pool, "replace")
     one.collect(found((0, 0, 7, b"bad"), (0, 1, 99, None), (0, 2, 5, b"\x05")))
     with pytest.warns(UserWarning, match=r"replaced by zeros: .*sample 7 of x.dts") as warned:
-        one.fill(0, images, [0, 1, 2])
+        one.fill(0, [images], [0, 1, 2])
     assert len(warned) == 1
     assert images[:, 0, 0, 0].tolist() == [0, 0, 5]
     assert pool.stats().num_replaced == 2
@@ -143,8 +144,20 @@ def test_bad_samples_become_zeros_and_are_counted() -> None:
         warnings.simplefilter("error")
         one = desk(pool, "replace")
         one.collect(found((0, 0, 7, b"bad")))
-        one.fill(0, images, [0])
+        one.fill(0, [images], [0])
     assert pool.stats().num_replaced == 3
+
+
+def test_all_views_of_a_sample_are_put_into_their_images_or_are_zeros(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(FakeWorkers, "num_views", 3)
+    views = [torch.ones(2, 3, 2, 2) for _ in range(3)]
+    one = desk(ForeignPool(), "replace")
+    one.collect(found((0, 0, 7, b"bad"), (0, 1, 5, b"\x05")))
+    with pytest.warns(UserWarning, match="replaced by zeros"):
+        one.fill(0, views, [0, 1])
+    assert [images[:, 0, 0, 0].tolist() for images in views] == [[0, 5], [0, 6], [0, 7]]
 
 
 def test_what_nobody_asks_for_is_forgotten() -> None:
@@ -153,7 +166,7 @@ def test_what_nobody_asks_for_is_forgotten() -> None:
     one.clear()
     assert FakeWorkers.made[0].submitted == {}
     with pytest.raises(KeyError, match=r"\(0, 0\)"):
-        one.fill(0, torch.zeros(1, 3, 2, 2), [0])
+        one.fill(0, [torch.zeros(1, 3, 2, 2)], [0])
 
 
 def test_samples_of_an_earlier_plan_leave_the_workers_alone() -> None:
@@ -164,7 +177,7 @@ def test_samples_of_an_earlier_plan_leave_the_workers_alone() -> None:
     one.clear()
     assert [workers.is_closed for workers in FakeWorkers.made] == [True, False]
     images = torch.zeros(1, 3, 2, 2)
-    other.fill(0, images, [0])
+    other.fill(0, [images], [0])
     assert images[0, 0, 0, 0] == 2
 
 

@@ -52,8 +52,8 @@ def test_results_by_key(make: Callable[..., ProcessPool]) -> None:
     pool.submit(task("bad", data=b"bad"))
     for i in reversed(range(50)):
         done = pool.take(i)
-        assert (done.image, done.error, done.task.key) == ((3, i + 1, 3), None, i)
-    assert pool.take("bad").image is None
+        assert (done.images, done.error, done.task.key) == ((3, i + 1, 3), None, i)
+    assert pool.take("bad").images is None
     assert 1 <= len(pool.pids) <= 2
     with pytest.raises(KeyError, match="49"):
         pool.take(49)
@@ -80,7 +80,7 @@ def test_death_fails_what_it_had_and_no_more(make: Callable[..., ProcessPool]) -
     assert isinstance(error, RuntimeError)
     assert f"(pid {pid}) was killed by SIGKILL" in str(error)
     pool.submit(task("next"))
-    assert pool.take("next").image == (3, 2, 3)
+    assert pool.take("next").images == (3, 2, 3)
 
 
 @pytest.mark.parametrize("is_greeted", [True, False])
@@ -144,7 +144,7 @@ def test_ctrl_c_reaches_no_process(make: Callable[..., ProcessPool]) -> None:
     (pid,) = pool.pids
     os.kill(pid, signal.SIGINT)
     pool.submit(task(1))
-    assert pool.take(1).image == (3, 2, 3)
+    assert pool.take(1).images == (3, 2, 3)
     assert pool.pids == [pid]
 
 

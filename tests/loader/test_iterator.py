@@ -38,6 +38,7 @@ class FakeEngine:
         self.num_timeouts = self.timeouts_left = num_timeouts
         self.slices: list[int] = []
         self.slots = EMPTY
+        self.num_views = 1
 
     def append(self, piece: Piece) -> None:
         self.samples += piece.samples.tolist()
@@ -54,15 +55,15 @@ class FakeEngine:
         self.slices.append(timeout_ms)
         if self.timeouts_left:
             self.timeouts_left -= 1
-            return TIMEOUT, EMPTY, EMPTY, EMPTY, EMPTY
+            return TIMEOUT, [], EMPTY, EMPTY, EMPTY
         self.timeouts_left = self.num_timeouts
         if not self.sizes:
-            return (END if self.is_finished else TIMEOUT), EMPTY, EMPTY, EMPTY, EMPTY
+            return (END if self.is_finished else TIMEOUT), [], EMPTY, EMPTY, EMPTY
         size = self.sizes.pop(0)
         labels = torch.tensor(self.samples[:size])
         del self.samples[:size]
         self.waiting = max(0, self.waiting - 1)
-        return BATCH, torch.zeros(size, 3, 2, 2), labels, labels, self.slots
+        return BATCH, [torch.zeros(size, 3, 2, 2)] * self.num_views, labels, labels, self.slots
 
 
 class FakePool:
@@ -71,6 +72,10 @@ class FakePool:
     def __init__(self) -> None:
         self.returned: list[Any] = []
         self.consumer_seconds = 0.0
+        self.num_repeated = 0
+
+    def count_batch(self) -> None:
+        self.num_repeated += 1
 
     def give_back(self, engine: Any) -> None:
         self.returned.append(engine)

@@ -183,7 +183,7 @@ def test_a_batch_that_does_not_come_in_time(photos: pathlib.Path, monkeypatch: p
         if is_blocked:
             time.sleep(timeout_ms / 1000)
             empty = torch.empty(0, dtype=torch.int64)
-            return _engine.TIMEOUT, empty, empty, empty, empty
+            return _engine.TIMEOUT, [], empty, empty, empty
         return native_next(engine, timeout_ms)
 
     monkeypatch.setattr(_engine.Engine, "next", blocked)

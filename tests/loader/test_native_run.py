@@ -94,7 +94,7 @@ def test_an_engine_comes_back_when_the_epoch_cant_begin(
     loader = DataLoader(torch_dts.DTSDataset(photos_file, FIXED), num_workers=1)
     list(loader)
     engines = list(loader._run._engines._idle)
-    monkeypatch.setattr(_native_run, "begin_epoch", failing)
+    monkeypatch.setattr(_native_run, "claim_epoch", failing)
     with pytest.raises(ValueError, match="another seed"):
         iter(loader)
     assert loader._run._engines._idle == engines

@@ -205,4 +205,4 @@ def test_python_transforms_give_what_the_transform_gives(
 def test_repr_and_names() -> None:
     assert repr(compile(FIXED)).endswith(", native)")
     assert repr(compile(None)).startswith("CompiledTransform(None, Python, without a transform")
-    assert set(transforms.__all__) == {"CompiledTransform", "compile", "explain"}
+    assert set(transforms.__all__) == {"CompiledTransform", "Views", "compile", "explain"}

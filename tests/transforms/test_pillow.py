@@ -44,17 +44,17 @@ def test_seeds_are_those_of_the_native_op(pictures: Callable[..., list[bytes]], 
         return torch.randint(1 << 40, ())
 
     indices = torch.tensor([3, 1 << 39])
-    found = run_in_python(draw, [memoryview(data) for data in datas], -1, 7, indices)
+    found = run_in_python([draw], [memoryview(data) for data in datas], -1, 7, indices)
     for i, seed in enumerate(_native.choose_seed(indices, NEVER, -1, 7).tolist()):
         generator = torch.Generator().manual_seed(seed)
-        assert found[i] == torch.randint(1 << 40, (), generator=generator)
-        assert found[i] == transform_one(draw, opened(datas[i]), i, int(indices[i]), -1, 7)
+        assert found[0][i] == torch.randint(1 << 40, (), generator=generator)
+        assert [found[0][i]] == transform_one([draw], opened(datas[i]), i, int(indices[i]), -1, 7)
 
 
 def test_one_image(pictures: Callable[..., list[bytes]], opened: Any) -> None:
     image = opened(pictures(1)[0])
-    assert torch.equal(transform_one(v1.PILToTensor(), image, 0, 0, 0, 0), v1.PILToTensor()(image))
+    assert torch.equal(transform_one([v1.PILToTensor()], image, 0, 0, 0, 0)[0], v1.PILToTensor()(image))
     with pytest.raises(TypeError, match="the transform gives Image for sample 4, expected a tensor"):
-        transform_one(v1.CenterCrop(3), image, 4, 0, 0, 0)
+        transform_one([v1.CenterCrop(3)], image, 4, 0, 0, 0)
     with pytest.raises(ValueError, match=r"Required crop size .* \(sample 4 of the batch\)"):
-        transform_one(v1.RandomCrop(1000), image, 4, 0, 0, 0)
+        transform_one([v1.RandomCrop(1000)], image, 4, 0, 0, 0)

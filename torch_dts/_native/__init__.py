@@ -78,7 +78,7 @@ from torch_dts._native._pixel import (
     pixel_writer_write,
     read_pixels,
 )
-from torch_dts._native._plan import choose_seed, run_plan
+from torch_dts._native._plan import choose_seed, run_plan, run_views
 from torch_dts._native._source import (
     SourceInfo,
     buffers_close,
@@ -197,6 +197,7 @@ __all__ = [
     "read_ranges_into",
     "read_samples",
     "run_plan",
+    "run_views",
     "sample_order",
     "scan_samples",
     "set_next_epoch",

@@ -66,7 +66,7 @@ def loader_open(
 
     Args:
         source: Where samples come from; it may be closed before the loader is.
-        plan: What is done to a sample, as text (csrc/core/pipeline/sample_plan.h).
+        plan: What is done to a sample, as text (csrc/core/pipeline/sample_plan.h, view_plans.h).
         num_workers: Decoding threads; 0: the thread that calls loader_next.
         prefetch_batches: In work or ready beside the one delivered.
         reproducible: False: a free worker takes the next sample.
@@ -132,13 +132,13 @@ def loader_finish(loader: int) -> None:
     call("loader_finish", loader)
 
 
-def loader_next(loader: int, timeout_ms: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
-    """State (TIMEOUT, BATCH, END), images [n, C, H, W], labels, indices, slots left to Python.
+def loader_next(loader: int, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
+    """State (TIMEOUT, BATCH, END), images [n, C, H, W] of each view, labels, indices, slots left to Python.
 
     The images, labels and indices are the loader's memory, used again when they are gone.
     """
     state, images, labels, indices, foreign_slots = call("loader_next", loader, timeout_ms)
-    return int(state), images, labels, indices, foreign_slots
+    return int(state), list(images), labels, indices, foreign_slots
 
 
 def loader_take_foreign(loader: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

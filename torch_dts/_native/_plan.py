@@ -10,6 +10,7 @@ from torch_dts._native._call import call, signed, tensor
 TENSOR_OPS = (
     "choose_seed",
     "run_plan",
+    "run_views",
 )
 
 
@@ -62,6 +63,32 @@ def run_plan(
         view,
     )
     return images, status
+
+
+def run_views(
+    arena: Tensor,
+    offsets: Tensor,
+    sizes: Tensor,
+    shapes: Tensor,
+    plans: str,
+    indices: Tensor,
+    occurrences: Tensor,
+    seed: int,
+    epoch: int,
+) -> tuple[list[Tensor], Tensor]:
+    """As `run_plan` for several views of each sample, which is decoded once.
+
+    Args:
+        plans: A plan for each view (csrc/core/pipeline/view_plans.h); views count from 0.
+
+    Returns:
+        [n, C, H, W] of each view, and int64 [n], a position in DECODE_STATUS. All
+        views of a sample that is not OK are zeros.
+    """
+    images, status = call(
+        "run_views", arena, offsets, sizes, shapes, plans, indices, occurrences, signed(seed), epoch
+    )
+    return list(images), status
 
 
 def choose_seed(indices: Tensor, occurrences: Tensor, seed: int, epoch: int, view: int = 0) -> Tensor:

@@ -15,9 +15,11 @@ from torch_dts.datasets._shares import Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window
 from torch_dts.file._arguments import Verify, check_bool, check_callable, check_verify
 from torch_dts.loader._batch_plan import LastBatch, check_last_batch
+from torch_dts.loader._devices import Device, check_devices
 from torch_dts.loader._elastic import OrderKind, check_order
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._sampler import is_distributed_shuffle
+from torch_dts.transforms._views import MAX_VIEWS
 
 OnError = Literal["raise", "replace"]
 Choice = TypeVar("Choice")
@@ -49,9 +51,12 @@ class Options:
     uneven: Uneven = "fill"
     last_batch: LastBatch = "partial"
     return_mask: bool | None = None
+    devices: Sequence[Device] | None = None
     reader_threads: int | None = None
     pin_threads: bool = False
     order: OrderKind = "shuffled"
+    views: int = 1
+    repeat: int = 1
 
     @property
     def window(self) -> int:
@@ -84,6 +89,17 @@ def check_options(options: Options) -> None:
     if options.reader_threads is not None:
         threads = check_int("reader_threads", options.reader_threads, "an int or None")
         check_count("reader_threads", threads, " or None")
+    if check_devices(options.devices) is not None and options.pin_threads:
+        raise ValueError(
+            "pin_threads=True and devices exclude each other: a CPU would get threads of several devices"
+        )
+    for name in ("views", "repeat"):
+        check_count(name, check_int(name, getattr(options, name), "an int"), "")
+    if options.views * options.repeat > MAX_VIEWS:
+        raise ValueError(
+            f"views is {options.views} and repeat is {options.repeat}: {options.views * options.repeat} "
+            f"augmentations of an image, expected at most {MAX_VIEWS}"
+        )
     RankChoice(options.num_replicas, options.rank)
     if options.distributed and options.num_replicas is not None:
         raise ValueError(
@@ -108,6 +124,10 @@ def check_batches(
     last_batch = check_last_batch(options.last_batch, drop_last, uneven)
     if options.return_mask is not None:
         check_bool("return_mask", options.return_mask)
+    if batch_sampler is not None and options.devices is not None:
+        raise ValueError(
+            "batch_sampler option is mutually exclusive with devices, which shares out a data set itself"
+        )
     if batch_sampler is not None and (uneven != "fill" or last_batch != "partial"):
         raise ValueError(
             "batch_sampler option is mutually exclusive with uneven and last_batch: it says what batches are"

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ from torch_dts.loader._arguments import (
 )
 from torch_dts.loader._batch_plan import LastBatch
 from torch_dts.loader._datasets import open_path, with_transform
+from torch_dts.loader._devices import Device, check_devices
 from torch_dts.loader._elastic import OrderKind
 from torch_dts.loader._epoch import batching_of, num_batches_of
 from torch_dts.loader._memory import Mode
@@ -95,6 +96,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         num_replicas, rank: Deliver only this rank's part. `uneven` says how ranks become equal;
             with `drop_last` each gets ``n // num_replicas`` samples.
         distributed: True: ranks from torch.distributed.
+        views: Augmentations of a sample, which is decoded once: a batch is
+            ``[[images, images, ...], labels]``, as of a transform that returns a list. Other than
+            the default it is not for a `torch_dts.transforms.Views`, which says itself how many.
+        repeat: So many batches of the same samples follow one another, each with augmentations
+            of its own of one decoding. ``len(loader)`` counts all of them.
         uneven: "fill": a short rank delivers its first sample once more, so that all deliver the
             same number. "exact", for evaluation: every sample once over all ranks. All make the
             same number of batches, a rank with none left one of a single filler, and a mask tells
@@ -108,7 +114,11 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             epoch of one rank side by side, so that the batches of all ranks together are the same
             for any number of ranks with the same ``batch_size * num_replicas``. Samples are then
             read singly, with read-ahead.
-        reader_threads: Threads that read; None: chosen.
+        devices: Feed several devices from this process: each step yields a list with one batch for
+            each. Device d of D in rank r of R gets the batches of rank ``r * D + d`` of ``R * D``.
+            `batch_size` is of each device; worker w of `num_workers` works for device w % D (a
+            device without workers: the caller's thread).
+        reader_threads: Threads that read, of each device; None: chosen.
         pin_threads: Bind each thread to a CPU.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
             other doesn't (training and validation in turn).
@@ -154,10 +164,13 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         num_replicas: int | None = None,
         rank: int | None = None,
         distributed: bool = False,
+        views: int = 1,
+        repeat: int = 1,
         uneven: Uneven = "fill",
         last_batch: LastBatch = "partial",
         order: OrderKind = "shuffled",
         return_mask: bool | None = None,
+        devices: Sequence[Device] | None = None,
         reader_threads: int | None = None,
         pin_threads: bool = False,
         share_buffers_with: DataLoader | None = None,
@@ -177,10 +190,13 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             num_replicas=num_replicas,
             rank=rank,
             distributed=distributed,
+            views=views,
+            repeat=repeat,
             uneven=uneven,
             last_batch=last_batch,
             order=order,
             return_mask=return_mask,
+            devices=devices,
             reader_threads=reader_threads,
             pin_threads=pin_threads,
         )
@@ -241,10 +257,13 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         self.num_replicas = num_replicas
         self.rank = rank
         self.distributed = distributed
+        self.views = views
+        self.repeat = repeat
         self.uneven: Uneven = uneven
         self.last_batch: LastBatch = last_batch
         self.order: OrderKind = order
         self.return_mask = return_mask
+        self.devices = check_devices(devices)
         self.reader_threads = reader_threads
         self.pin_threads = pin_threads
         self.share_buffers_with = share_buffers_with
@@ -265,20 +284,28 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if batch_sampler is None and hasattr(self.sampler, "set_epoch") and self.batch_sampler is not None:
             # torch's BatchSampler has none, and trainers call it on whichever has one
             self.batch_sampler.set_epoch = self.sampler.set_epoch  # type: ignore[attr-defined]
+        if devices is not None:
+            batching_of(self, self._window)  # says so where that is impossible
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # torch names its own class
         """Begins an epoch.
 
         Raises:
-            ValueError: `dtype` or `memory_format` can't be had from the transform; ranks have
-                different seeds; the memory shared with another loader is in use.
+            ValueError: `dtype` or `memory_format` can't be had from the transform; `views` is
+                given beside a `Views`; ranks have different seeds; `devices` beside a sampler or
+                a data set that can't be shared out natively; the memory shared with another
+                loader is in use.
             OSError, CorruptFileError: A file can't be read, or is damaged (``verify="file"``).
         """
         if not the_exit.enter():
             raise SystemExit
         try:
             begun = self._run.begin(self)
-            return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
+            if not isinstance(begun, str):
+                return begun
+            if self.devices is not None:
+                raise ValueError(f"devices= needs a data set and a transform that native code reads: {begun}")
+            return self._python_run.begin(self, begun)
         finally:
             the_exit.leave()
             the_exit.leave_thread()
@@ -294,8 +321,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             return num_batches
         dataset: Any = self.dataset
         if self.last_batch == "drop" and self.batch_size and isinstance(dataset, IterableDataset):
-            return len(dataset) // self.batch_size  # type: ignore[arg-type]
-        return super().__len__()
+            return len(dataset) // self.batch_size * self.repeat  # type: ignore[arg-type]
+        return super().__len__() * self.repeat
 
     def set_epoch(self, epoch: int) -> None:
         """The next ``iter()`` is this epoch, each later one the next number.

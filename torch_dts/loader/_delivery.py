@@ -23,6 +23,8 @@ class Delivery:
         returns_index: The sample's index in the dataset comes third.
         returns_mask: Last comes whether the sample counts, or only fills a batch.
         pins_memory: Into memory that copies to a device faster.
+        is_list: An image is a list of its views, as a transform gives it that makes several.
+        repeat: The views of a sample go to so many batches, one after the other.
     """
 
     collate_fn: Callable[[Any], Any]
@@ -31,21 +33,30 @@ class Delivery:
     returns_index: bool = False
     returns_mask: bool = False
     pins_memory: bool = False
+    is_list: bool = False
+    repeat: int = 1
 
-    def hand_out(self, images: Tensor, labels: Tensor, further: Sequence[Tensor] = ()) -> Any:
+    def split(self, views: list[Tensor]) -> list[Any]:
+        """The `images` of each of the `repeat` batches that a native one holds."""
+        count = len(views) // self.repeat
+        firsts = range(0, len(views), count)
+        return [views[first : first + count] if self.is_list else views[first] for first in firsts]
+
+    def hand_out(self, images: Any, labels: Tensor, further: Sequence[Tensor] = ()) -> Any:
         """What the loader's iterator returns.
 
         Args:
-            images: ``[n, C, H, W]``.
+            images: ``[n, C, H, W]``, or a list of such tensors.
             labels: int64 ``[n]``.
             further: What comes behind them, each ``[n]``: indices int64, mask bool.
         """
         made = self._batch(images, labels, further) if self.is_batched else self._one(images, labels, further)
         return pin_memory(made) if self.pins_memory else made  # type: ignore[no-untyped-call]
 
-    def _batch(self, images: Tensor, labels: Tensor, further: Sequence[Tensor]) -> Any:
+    def _batch(self, images: Any, labels: Tensor, further: Sequence[Tensor]) -> Any:
         if self.collate_fn is not default_collate:
-            columns: list[Any] = [list(images), self._targets(labels)]
+            samples = [list(views) for views in zip(*images, strict=True)] if self.is_list else list(images)
+            columns: list[Any] = [samples, self._targets(labels)]
             columns += [values.tolist() for values in further]
             return self.collate_fn(list(zip(*columns, strict=True)))
         # A copy of the labels, so that keeping them does not keep the images' memory.
@@ -55,8 +66,9 @@ class Delivery:
             targets = default_collate(targets)
         return [images, targets, *further]
 
-    def _one(self, images: Tensor, labels: Tensor, further: Sequence[Tensor]) -> Any:
-        return self.collate_fn((images[0], *self._targets(labels), *(values.item() for values in further)))
+    def _one(self, images: Any, labels: Tensor, further: Sequence[Tensor]) -> Any:
+        image = [view[0] for view in images] if self.is_list else images[0]
+        return self.collate_fn((image, *self._targets(labels), *(values.item() for values in further)))
 
     def _targets(self, labels: Tensor) -> list[Any]:
         classes: list[Any] = labels.tolist()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import weakref
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from torch import Tensor
@@ -43,6 +44,14 @@ class EngineOptions(NamedTuple):
     pin_threads: bool
     reader_threads: int
     check_blocks: bool
+    num_all_workers: int | None = None  # of all engines that work at once; None: its own are all
+
+
+class Wanted(NamedTuple):
+    """What `EnginePool.take_all` finds or makes an engine for."""
+
+    options: EngineOptions
+    buffers: SharedBuffers | None
 
 
 class SharedBuffers:
@@ -124,8 +133,8 @@ class Engine:
         """Units that no reader has begun or finished reading."""
         return _native.loader_waiting(self._handle)
 
-    def next(self, timeout_ms: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor]:
-        """TIMEOUT, BATCH or END; images, labels, indices, and slots that Python is to fill."""
+    def next(self, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
+        """TIMEOUT, BATCH or END; images of each view, labels, indices, and slots that Python is to fill."""
         return _native.loader_next(self._handle, timeout_ms)
 
     def take_foreign(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -136,7 +145,9 @@ class Engine:
         """Since the engine was made; nothing where it is closed."""
         if not self.is_usable:
             return LoaderStats()
-        return from_native(_native.loader_stats(self._handle), self.options.num_workers)
+        options = self.options
+        num_workers = options.num_workers if options.num_all_workers is None else options.num_all_workers
+        return from_native(_native.loader_stats(self._handle), num_workers)
 
     def stop(self) -> None:
         """Ends the stream; returns when no thread works on it."""
@@ -153,7 +164,7 @@ class Engine:
 
 
 class EnginePool:
-    """The engines of a loader: at most one idle, and those that iterators have.
+    """The engines of a loader: those that one iterator needs idle, and those that iterators have.
 
     Works without a lock, since iterators give back from finalizers: each step is one list
     operation, which Python does whole.
@@ -161,24 +172,37 @@ class EnginePool:
 
     def __init__(self) -> None:
         self._idle: list[Engine] = []
+        self._most_idle = 1
         self._taken: weakref.WeakSet[Engine] = weakref.WeakSet()
         self._closed: list[LoaderStats] = []
         self._consumer_seconds = 0.0
+        self._num_repeated = 0
 
     def take(
         self, recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None
     ) -> Engine:
-        """An engine for a stream of its own: the idle one where it fits, else a new one."""
-        engine = self._pop_idle()
-        if engine is not None and not (
-            engine.recognised is recognised and engine.options == options and engine.buffers is buffers
-        ):
+        """An engine for a stream of its own: an idle one where it fits, else a new one."""
+        return self.take_all(recognised, plan, [Wanted(options, buffers)])[0]
+
+    def take_all(self, recognised: Recognised, plan: str, wanted: Sequence[Wanted]) -> list[Engine]:
+        """Engines for as many streams at once; idle ones that don't fit are ended."""
+        self._most_idle = len(wanted)
+        idle: list[Engine] = []
+        while (engine := self._pop_idle()) is not None:
+            idle.append(engine)
+        found = [_pop_fitting(idle, recognised, each) for each in wanted]
+        for engine in idle:
             self._retire(engine)
-            engine = None
-        if engine is None:
-            engine = Engine(recognised, plan, options, buffers)
-        self._taken.add(engine)
-        return engine
+        taken: list[Engine] = []
+        try:
+            for each, fitting in zip(wanted, found, strict=True):
+                taken.append(fitting or Engine(recognised, plan, each.options, each.buffers))
+        except BaseException:
+            for engine in {*taken, *filter(None, found)}:
+                self._retire(engine)
+            raise
+        self._taken.update(taken)
+        return taken
 
     def give_back(self, engine: Engine) -> None:
         """Ends the engine's stream and keeps it for the next iterator."""
@@ -186,14 +210,21 @@ class EnginePool:
         if not engine.is_usable:
             return
         engine.stop()
-        previous = self._pop_idle()
         self._idle.append(engine)
-        if previous is not None:
+        while len(self._idle) > self._most_idle:
+            try:
+                previous = self._idle.pop(0)
+            except IndexError:  # another thread was quicker
+                break
             self._retire(previous)
 
     def add_consumer_time(self, seconds: float) -> None:
         """Counts time that the caller took between two batches, where there are no workers that wait."""
         self._consumer_seconds += seconds
+
+    def count_batch(self) -> None:
+        """Counts a batch that came out of the same native one as the batch before."""
+        self._num_repeated += 1
 
     def close_idle(self) -> None:
         """Ends the idle engine's threads."""
@@ -210,7 +241,7 @@ class EnginePool:
     def stats(self) -> LoaderStats:
         """The sum over all engines there were."""
         engines = [*self._idle, *self._taken]
-        start = LoaderStats(consumer_seconds=self._consumer_seconds)
+        start = LoaderStats(num_batches=self._num_repeated, consumer_seconds=self._consumer_seconds)
         return sum([engine.stats() for engine in engines], sum(self._closed, start))
 
     def _pop_idle(self) -> Engine | None:
@@ -234,6 +265,14 @@ class EnginePool:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         EnginePool.__init__(self)
+
+
+def _pop_fitting(idle: list[Engine], recognised: Recognised, wanted: Wanted) -> Engine | None:
+    for place, engine in enumerate(idle):
+        is_same = engine.recognised is recognised and engine.buffers is wanted.buffers
+        if is_same and engine.options == wanted.options:
+            return idle.pop(place)
+    return None
 
 
 def _close_loader(handle: int, pid: int) -> None:

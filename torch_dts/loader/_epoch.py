@@ -44,6 +44,9 @@ class Batching:
         sampler: Where the order isn't known: what `batches` come from; None: a dataset that
             says its order itself.
         num_skipped: So many of `batches` were delivered before.
+        num_devices: So many devices of this process, each of which is a rank of `order`; that
+            is the rank of the first one.
+        repeat: Batches of the same samples that come of each.
     """
 
     order: Order | None
@@ -53,6 +56,8 @@ class Batching:
     returns_mask: bool = False
     sampler: Any = None
     num_skipped: int = 0
+    num_devices: int = 1
+    repeat: int = 1
 
 
 @dataclass(frozen=True)
@@ -65,6 +70,7 @@ class Epoch:
         pieces: What goes to the native loader.
         reads_blocks: Blocks are among it.
         delivered: Counts.
+        num_repeated: So many of the first batches with the same samples were delivered before.
     """
 
     seed: int
@@ -72,6 +78,7 @@ class Epoch:
     pieces: Iterator[Piece]
     reads_blocks: bool = False
     delivered: Delivered = field(default_factory=Delivered)
+    num_repeated: int = 0
 
 
 def batching_of(loader: DataLoader, window: int) -> Batching:
@@ -80,19 +87,40 @@ def batching_of(loader: DataLoader, window: int) -> Batching:
     Args:
         loader: Its dataset, samplers and what it says about batches are looked at.
         window: The shuffle window in blocks, for a sampler whose place our order takes.
+
+    Raises:
+        ValueError: It has several devices, and can't share out what they get.
     """
+    batching = _of_process(loader, window)
+    return batching if loader.devices is None else _shared_out(batching, len(loader.devices))
+
+
+def _shared_out(batching: Batching, num_devices: int) -> Batching:
+    order = batching.order
+    if order is None:
+        raise ValueError(
+            "devices= shares out a data set by an order of the loader's, but a sampler or the data set says "
+            "which samples come: leave the sampler out, or use a DistributedSampler with shuffle=True"
+        )
+    ranks = replace(order, num_replicas=order.num_replicas * num_devices, rank=order.rank * num_devices)
+    return replace(batching, order=ranks, num_devices=num_devices)
+
+
+def _of_process(loader: DataLoader, window: int) -> Batching:
     dataset: Any = loader.dataset
+    repeat = getattr(loader, "repeat", 1)
     batch_sampler: Any = loader.batch_sampler
     is_batched = batch_sampler is not None
     if isinstance(dataset, DTSIterableDataset):
         order: Order | None = stream_order(dataset, loader.drop_last, loader.uneven)
         rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else loader.last_batch)
-        return Batching(order, (), rule, is_batched, returns_mask(loader, order))
+        return Batching(order, (), rule, is_batched, returns_mask(loader, order), repeat=repeat)
     if isinstance(dataset, IterableDataset):
         rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else "partial")
-        return Batching(None, (), rule, is_batched)
+        return Batching(None, (), rule, is_batched, repeat=repeat)
     if is_batched and type(batch_sampler) is not BatchSampler:
-        return Batching(None, batch_sampler, BatchRule(1), True, returns_mask(loader, None), batch_sampler)
+        mask = returns_mask(loader, None)
+        return Batching(None, batch_sampler, BatchRule(1), True, mask, batch_sampler, repeat=repeat)
     sampler: Any = batch_sampler.sampler if is_batched else loader.sampler
     rule = BatchRule(1)
     if is_batched:
@@ -103,7 +131,8 @@ def batching_of(loader: DataLoader, window: int) -> Batching:
         order = replace(order, uneven="exact")
     batches = batch_sampler if is_batched else _Singly(sampler)
     source = batch_sampler if is_batched else sampler
-    return Batching(order, batches, rule, is_batched, returns_mask(loader, order), source)
+    mask = returns_mask(loader, order)
+    return Batching(order, batches, rule, is_batched, mask, source, repeat=repeat)
 
 
 def returns_mask(loader: DataLoader, order: Order | None) -> bool:
@@ -134,22 +163,36 @@ def known_order(sampler: Any, dataset: Any, window: int, elastic_batch: int = 0)
     return None
 
 
-def begin_epoch(
-    batching: Batching,
-    epochs: Epochs,
-    seed: int | None,
-    source: LoaderSource,
-    is_first: bool,
-    resume: Resume | None = None,
-) -> Epoch:
-    """Claims the next epoch.
+class Claim(NamedTuple):
+    """An epoch that was claimed.
+
+    Attributes:
+        order_seed: Of the order.
+        seed: Of the random choices about samples.
+        epoch: Its number.
+        batching: How its batches are made, without those that were delivered before.
+        delivered: Counts.
+        num_repeated: As in `Epoch`.
+    """
+
+    order_seed: int
+    seed: int
+    epoch: int
+    batching: Batching
+    delivered: Delivered
+    num_repeated: int
+
+
+def claim_epoch(
+    batching: Batching, epochs: Epochs, seed: int | None, is_first: bool, resume: Resume | None = None
+) -> Claim:
+    """Claims the next epoch of a process, whatever number of devices it has.
 
     Args:
         batching: From `batching_of`.
         epochs: Counts them.
         seed: The loader's own; where ranks are those of a DistributedSampler it decides the
             choices about samples, and the sampler's seed the order.
-        source: What is read.
         is_first: Compare seeds with other ranks.
         resume: Knows what of the epoch was delivered before.
 
@@ -158,19 +201,34 @@ def begin_epoch(
     """
     order_seed, epoch = epochs.claim()
     choice_seed = order_seed if seed is None else seed
-    _, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
+    order = batching.order
+    if order is not None and is_first and order.num_replicas > batching.num_devices:
+        require_same_seed(order, order_seed, batching.num_devices)
+    place, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
+    return Claim(order_seed, choice_seed, epoch, batching, delivered, place.num_repeated)
+
+
+def epoch_of(claim: Claim, source: LoaderSource, device: int = 0) -> Epoch:
+    """A claimed epoch as pieces.
+
+    Args:
+        claim: From `claim_epoch`.
+        source: What is read.
+        device: For which device of the process. Of several, none counts for the loader.
+    """
+    batching = claim.batching
+    delivered = claim.delivered if batching.num_devices == 1 else Delivered()
     order = batching.order
     if order is None:
         batches = filled_batches(batching.batches, batching.rule)
         pieces = sampled_pieces(batches, source.sample_map, source.mean_bytes, batching.num_skipped)
-        return Epoch(choice_seed, epoch, pieces, False, delivered)
-    if is_first and order.num_replicas > 1:
-        require_same_seed(order, order_seed)
+        return Epoch(claim.seed, claim.epoch, pieces, False, delivered, claim.num_repeated)
+    order = replace(order, rank=order.rank + device)
     share = plan_share(order, batching.rule)
-    stream = order.stream(order_seed, epoch, share)
-    earlier = order.delivered(order_seed, epoch, share)
+    stream = order.stream(claim.order_seed, claim.epoch, share)
+    earlier = order.delivered(claim.order_seed, claim.epoch, share)
     pieces = planned_pieces(order, stream, source.sample_map, batching.rule, _reading(order, source), earlier)
-    return Epoch(choice_seed, epoch, pieces, order.has_groups, delivered)
+    return Epoch(claim.seed, claim.epoch, pieces, order.has_groups, delivered, claim.num_repeated)
 
 
 def _reading(order: Order, source: LoaderSource) -> Reading:
@@ -192,6 +250,7 @@ class PythonEpoch(NamedTuple):
         num_skipped: So many of `batches` were delivered before.
         earlier: Dataset indices that were delivered before and aren't in `batches`.
         counted_in: Dataset indices of the epoch of all ranks, where occurrences count in it.
+        num_repeated: As in `Epoch`.
     """
 
     seed: int
@@ -201,33 +260,32 @@ class PythonEpoch(NamedTuple):
     num_skipped: int = 0
     earlier: tuple[Tensor, ...] = ()
     counted_in: Tensor | None = None
+    num_repeated: int = 0
 
 
 def begin_python_epoch(
     loader: DataLoader, epochs: Epochs, seed: int | None, window: int, resume: Resume | None = None
 ) -> PythonEpoch:
-    """As `begin_epoch`: the same order, the same batches, the same seeds."""
+    """Claims an epoch for Python: the same order, the same batches, the same seeds as of `epoch_of`."""
     batching = batching_of(loader, window)
-    order_seed, epoch = epochs.claim()
-    choice_seed = order_seed if seed is None else seed
     if batching.order is None:
         given: Any = loader.batch_sampler if batching.is_batched else loader.sampler
         batching = replace(batching, batches=given)
-    _, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
+    claim = claim_epoch(batching, epochs, seed, True, resume)
+    order_seed, choice_seed, epoch, batching, delivered, num_repeated = claim
     order, rule = batching.order, batching.rule
     if order is None:
         batches: Iterator[Any] = iter(batching.batches)
         if rule.last_batch == "fill":
             batches = filled_batches(batches, rule)
-        return PythonEpoch(choice_seed, epoch, batches, delivered, batching.num_skipped)
-    if order.num_replicas > 1:
-        require_same_seed(order, order_seed)
+        skipped = batching.num_skipped
+        return PythonEpoch(choice_seed, epoch, batches, delivered, skipped, num_repeated=num_repeated)
     share = plan_share(order, rule)
     stream = order.stream(order_seed, epoch, share)
     planned = _index_batches(order.to_dataset(stream.all_ids), stream, rule)
     earlier = tuple(map(order.to_dataset, order.delivered(order_seed, epoch, share)))
     counted_in = None if stream.whole is None else order.to_dataset(stream.whole)
-    return PythonEpoch(choice_seed, epoch, planned, delivered, 0, earlier, counted_in)
+    return PythonEpoch(choice_seed, epoch, planned, delivered, 0, earlier, counted_in, num_repeated)
 
 
 def begin_iterable_epoch(loader: DataLoader, epochs: Epochs, window: int, resume: Resume) -> Begun:

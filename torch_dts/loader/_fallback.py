@@ -21,6 +21,13 @@ from torch_dts.datasets import DTSDataset
 from torch_dts.datasets._pixels import read_samples
 from torch_dts.loader._fallback_keys import Seeded, SeededSampler
 from torch_dts.loader._fallback_stream import BatchedStream
+from torch_dts.loader._fallback_views import (
+    MakingTransform,
+    RepeatedBatches,
+    SplittingCollate,
+    asked_for_each,
+    prepare_views,
+)
 from torch_dts.loader._recognise import is_plain_subset
 from torch_dts.loader._recognise_own import changed_behaviour
 
@@ -35,6 +42,7 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
 
     _seeds: SeededSampler | None = None
     _next: tuple[int, int] = (0, 0)  # seed and epoch
+    _repeat = 1
 
     def begin(
         self,
@@ -62,7 +70,8 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
         self._next = (seed, (epoch + 1) % (1 << 32))
         if self._seeds is not None:
             self._seeds.seed, self._seeds.epoch = seed, epoch
-        return super().__iter__()
+        batches = super().__iter__()
+        return batches if self._repeat == 1 else RepeatedBatches(batches, self._repeat)
 
 
 def fallback_loader(
@@ -72,6 +81,8 @@ def fallback_loader(
     dataset: Any = None,
     with_index: bool = False,
     with_mask: bool = False,
+    views: int = 1,
+    repeat: int = 1,
     stacklevel: int = 3,
 ) -> FallbackLoader:
     """The loader that does the work of `loader` in Python; warns once, with the reason.
@@ -82,6 +93,7 @@ def fallback_loader(
         dataset: Read instead of ``loader.dataset``.
         with_index: Each item ends with its index in the dataset.
         with_mask: Each item ends with False where it only fills a batch, else True.
+        views, repeat: Augmentations of a sample in a batch, batches of the same samples.
         stacklevel: Of the warning.
 
     Returns:
@@ -89,16 +101,22 @@ def fallback_loader(
         over once an epoch, after `FallbackLoader.begin`.
 
     Raises:
-        ValueError: `with_index` or `with_mask` for an iterable dataset, whose items have neither.
+        ValueError: `with_index` or `with_mask` for an iterable dataset, whose items have neither;
+            views that can't be had (`prepare_views`).
     """
     warnings.warn(
         f"this DataLoader works as torch's own, in Python: {reason}", UserWarning, stacklevel=stacklevel
     )
     if dataset is None:
         dataset = loader.dataset
+    original = dataset
+    dataset, making, shape = prepare_views(dataset, views, repeat)
+    collate_fn: Any = loader.collate_fn
+    if making is not None or shape.total > 1:
+        collate_fn = SplittingCollate(collate_fn, shape, is_batched=_is_batched(loader, dataset))
     arguments: dict[str, Any] = {
         "num_workers": loader.num_workers,
-        "collate_fn": loader.collate_fn,
+        "collate_fn": collate_fn,
         "pin_memory": loader.pin_memory,
         "timeout": loader.timeout,
         "worker_init_fn": loader.worker_init_fn,
@@ -116,33 +134,40 @@ def fallback_loader(
                 f"return_index=True, but the items of a {type(dataset).__name__} that is read in Python "
                 "have no index: let the dataset give it"
             )
-        if isinstance(dataset, BatchedStream):  # it knows where batches end
-            arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
-            return FallbackLoader(dataset, batch_size=loader.batch_size, **arguments)
-        last_batch = getattr(loader, "last_batch", "partial")
-        if with_mask or last_batch == "fill":
-            raise ValueError(
-                f"uneven='exact', last_batch='fill' and return_mask=True can't be had of a "
-                f"{type(dataset).__name__} that is read in Python: it alone knows what it delivers"
-            )
-        drops = loader.drop_last or last_batch == "drop"
-        return FallbackLoader(dataset, batch_size=loader.batch_size, drop_last=drops, **arguments)
-    seeded = SeededDataset(
-        dataset, is_lent=loader.num_workers == 0, with_index=with_index, with_mask=with_mask
-    )
+        made = _iterable_loader(loader, dataset, arguments, with_mask)
+        made._repeat = repeat
+        return made
+    seeded = SeededDataset(dataset, loader.num_workers == 0, with_index, with_mask, making, original)
     if loader.num_workers > 0:
         arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
     else:
-        arguments["collate_fn"] = _Restoring(seeded, loader.collate_fn)
+        arguments["collate_fn"] = _Restoring(seeded, collate_fn)
     if loader.batch_sampler is not None:
-        seeds = SeededSampler(loader.batch_sampler, True, dataset)
+        seeds = SeededSampler(loader.batch_sampler, True, dataset, shape.total)
         arguments["batch_sampler"] = seeds
     else:
-        seeds = SeededSampler(loader.sampler, False, dataset)
+        seeds = SeededSampler(loader.sampler, False, dataset, shape.total)
         arguments |= {"batch_size": None, "sampler": seeds}
     made = FallbackLoader(seeded, **arguments)
     made._seeds = seeds
+    made._repeat = repeat
     return made
+
+
+def _iterable_loader(
+    loader: torch.utils.data.DataLoader[Any], dataset: Any, arguments: dict[str, Any], with_mask: bool
+) -> FallbackLoader:
+    if isinstance(dataset, BatchedStream):  # it knows where batches end
+        arguments["worker_init_fn"] = _ShowDataset(loader.worker_init_fn)
+        return FallbackLoader(dataset, batch_size=loader.batch_size, **arguments)
+    last_batch = getattr(loader, "last_batch", "partial")
+    if with_mask or last_batch == "fill":
+        raise ValueError(
+            f"uneven='exact', last_batch='fill' and return_mask=True can't be had of a "
+            f"{type(dataset).__name__} that is read in Python: it alone knows what it delivers"
+        )
+    drops = loader.drop_last or last_batch == "drop"
+    return FallbackLoader(dataset, batch_size=loader.batch_size, drop_last=drops, **arguments)
 
 
 class SeededDataset(Dataset[Any]):
@@ -156,12 +181,22 @@ class SeededDataset(Dataset[Any]):
             of the last sample in either case.
         with_index: Each item ends with its index.
         with_mask: Each item ends with whether it counts.
+        making: The dataset's transform, where it makes several augmentations.
+        original: What is shown as the dataset; None: `dataset`.
     """
 
     def __init__(
-        self, dataset: Any, is_lent: bool, with_index: bool = False, with_mask: bool = False
+        self,
+        dataset: Any,
+        is_lent: bool,
+        with_index: bool = False,
+        with_mask: bool = False,
+        making: MakingTransform | None = None,
+        original: Any = None,
     ) -> None:
         self.dataset = dataset
+        self.original = dataset if original is None else original
+        self._making = making
         self._with_index = with_index
         self._with_mask = with_mask
         self._is_lent = is_lent
@@ -172,19 +207,22 @@ class SeededDataset(Dataset[Any]):
 
     def __getitem__(self, key: Seeded) -> Any:
         with _Lent(self):
-            seed_generators(key.seeds[0])
-            return self._completed([self.dataset[key.index]], [key.index], key.num_fillers)[0]
+            is_asked = key.more_seeds and self._making is None
+            items = asked_for_each(key, self._single) if is_asked else self._single(key)
+            return self._completed(items, [key.index], key.num_fillers)[0]
 
     def __getitems__(self, key: Seeded) -> Any:
         with _Lent(self):
-            return self._completed(self._batch(key), key.index, key.num_fillers)
+            is_asked = key.more_seeds and self._making is None
+            items = asked_for_each(key, self._batch) if is_asked else self._batch(key)
+            return self._completed(items, key.index, key.num_fillers)
 
     def _batch(self, key: Seeded) -> Any:
         if not _has_batches(self.dataset):
             return list(self._one_by_one(key))
         found = _find_own(self.dataset, key.index)
         if found is not None:
-            return _read_own(*found, key.seeds)
+            return self._read_own(*found, key)
         # Who makes whole batches gets them, as from torch; they are seeded as a whole.
         if key.seeds:
             seed_generators(key.seeds[0])
@@ -209,10 +247,26 @@ class SeededDataset(Dataset[Any]):
             items = [_with_last(item, place < num_own) for place, item in enumerate(items)]
         return items
 
+    def _single(self, key: Seeded) -> list[Any]:
+        self._seed(key, 0)
+        return [self.dataset[key.index]]
+
     def _one_by_one(self, key: Seeded) -> Iterator[Any]:
-        for index, seed in zip(key.index, key.seeds, strict=True):
-            seed_generators(seed)
+        for place, index in enumerate(key.index):
+            self._seed(key, place)
             yield self.dataset[index]
+
+    def _read_own(self, dataset: DTSDataset, indices: Sequence[int], key: Seeded) -> list[Any]:
+        items = []
+        for place, (index, data) in enumerate(zip(indices, read_samples(dataset.file, indices), strict=True)):
+            self._seed(key, place)
+            items.append(dataset._item(operator.index(index), data))
+        return items
+
+    def _seed(self, key: Seeded, place: int) -> None:
+        seed_generators(key.seeds[place])
+        if self._making is not None:
+            self._making.seeds = (key.seeds[place], *(seeds[place] for seeds in key.more_seeds))
 
 
 def _with_last(item: Any, value: Any) -> Any:
@@ -250,12 +304,10 @@ def _find_own(dataset: Any, indices: Sequence[int]) -> tuple[DTSDataset, Sequenc
     return None
 
 
-def _read_own(dataset: DTSDataset, indices: Sequence[int], seeds: list[int]) -> list[Any]:
-    items = []
-    for index, data, seed in zip(indices, read_samples(dataset.file, indices), seeds, strict=True):
-        seed_generators(seed)
-        items.append(dataset._item(operator.index(index), data))
-    return items
+def _is_batched(loader: torch.utils.data.DataLoader[Any], dataset: Any) -> bool:
+    if isinstance(dataset, IterableDataset):
+        return loader.batch_size is not None
+    return loader.batch_sampler is not None
 
 
 class _Restoring:
@@ -280,7 +332,9 @@ class _ShowDataset:
 
     def __call__(self, worker: int) -> None:
         info = get_worker_info()
-        if info is not None and isinstance(info.dataset, (SeededDataset, BatchedStream)):
-            object.__setattr__(info, "dataset", info.dataset.dataset)  # it refuses a plain assignment
+        if info is not None and isinstance(info.dataset, SeededDataset):
+            object.__setattr__(info, "dataset", info.dataset.original)  # it refuses a plain assignment
+        elif info is not None and isinstance(info.dataset, BatchedStream):
+            object.__setattr__(info, "dataset", info.dataset.dataset)
         if self._worker_init_fn is not None:
             self._worker_init_fn(worker)

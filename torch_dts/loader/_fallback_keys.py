@@ -32,11 +32,13 @@ class Seeded(NamedTuple):
         index: A batch of indices, or one index.
         seeds: One for each index of the batch; one.
         num_fillers: The last so many items only fill the batch.
+        more_seeds: As `seeds`, of view 1, 2, ...
     """
 
     index: Any
     seeds: list[int]
     num_fillers: int = 0
+    more_seeds: tuple[list[int], ...] = ()
 
 
 class SeededSampler:
@@ -48,6 +50,7 @@ class SeededSampler:
         sampler: A batch sampler, or a sampler.
         is_batched: Which of the two.
         dataset: Tells which index random choices go by (docs/format.md section 5).
+        num_views: Of each sample.
 
     Attributes:
         seed, epoch: Of the iterations that begin from now on.
@@ -56,10 +59,11 @@ class SeededSampler:
         counted_in: Indices of the epoch of all ranks, where occurrences count in it.
     """
 
-    def __init__(self, sampler: Iterable[Any], is_batched: bool, dataset: Any) -> None:
+    def __init__(self, sampler: Iterable[Any], is_batched: bool, dataset: Any, num_views: int = 1) -> None:
         self._sampler = sampler
         self._is_batched = is_batched
         self._dataset = dataset
+        self._num_views = num_views
         self.seed = 0
         self.epoch = 0
         self.num_skipped = 0
@@ -107,7 +111,10 @@ class SeededSampler:
             if planned is not None and planned.num_before and num_fillers:
                 occurrences = np.asarray(occurrences)
                 occurrences[-num_fillers:] += planned.num_before
-            yield Seeded(index, sample_seeds(numbers, occurrences, seed, epoch), num_fillers)
+            first, *more = (
+                sample_seeds(numbers, occurrences, seed, epoch, view) for view in range(self._num_views)
+            )
+            yield Seeded(index, first, num_fillers, tuple(more))
 
 
 def _items(batch: Any) -> tuple[Any, list[Any]]:

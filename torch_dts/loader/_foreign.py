@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ForeignWorkers`: samples that only Pillow can decode, transformed by the native plan."""
+"""`ForeignWorkers`: samples that only Pillow can decode, transformed by the native plans of their views."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 import weakref
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -18,9 +18,10 @@ from PIL import Image
 from torch import Tensor
 
 from torch_dts import _native
-from torch_dts._seeding import kept_generators, sample_seeds, seed_generators
+from torch_dts._seeding import kept_generators, sample_seeds
 from torch_dts.datasets._decode import extend_message
 from torch_dts.loader._foreign_pool import Done, Pixels, ProcessPool, Task
+from torch_dts.transforms._views import apply_views
 
 _OK = _native.DECODE_STATUS.index("ok")
 _MODES = {1: "L", 3: "RGB"}
@@ -35,11 +36,11 @@ class ForeignWorkers:
 
     Args:
         num_workers: Processes at most; 0: the thread that asks for a result does the work.
-        plan_text: The transform (csrc/core/pipeline/sample_plan.h).
+        plan_text: The transform of each view (csrc/core/pipeline/view_plans.h).
         on_error: "raise", or "replace": a bad sample is zeros and counted.
         describe: Takes a sample's key, returns the text to add to its error.
-        transform: What the plan was read from; raises its own error for an image that the
-            plan can't do.
+        transforms: What the plan of each view was read from; they raise their own error for
+            an image that a plan can't do.
 
     Attributes:
         num_replaced: Bad samples that became zeros.
@@ -52,16 +53,16 @@ class ForeignWorkers:
         on_error: Literal["raise", "replace"] = "raise",
         describe: Callable[[Any], str] | None = None,
         *,
-        transform: Callable[[Any], Any] | None = None,
+        transforms: Sequence[Any] | None = None,
     ) -> None:
         found = re.search(r"^source .*\bchannels=(\d+)", plan_text)
         channels = int(found[1]) if found else 3
         self._mode = _MODES[channels]
         # Whoever opened the image, Pillow, has judged its size.
-        self._plan = re.sub(r"\bmax_pixels=\d+", "max_pixels=0", plan_text, count=1)
+        self._plan = re.sub(r"\bmax_pixels=\d+", "max_pixels=0", plan_text)
         self._on_error = on_error
         self._describe = describe
-        self._transform = transform
+        self._transforms = transforms
         self.num_replaced = 0
         # A frozen program would start itself again in the place of Python.
         can_start = bool(sys.executable) and not getattr(sys, "frozen", False)
@@ -85,11 +86,11 @@ class ForeignWorkers:
         else:
             self._running_pool().submit(task)
 
-    def result(self, key: Hashable) -> Tensor:
+    def result(self, key: Hashable) -> list[Tensor]:
         """Waits for a sample; each can be asked for once.
 
         Returns:
-            ``[C, H, W]`` in the plan's dtype and memory order.
+            ``[C, H, W]`` of each view in its plan's dtype and memory order.
 
         Raises:
             KeyError: It was not handed in.
@@ -106,12 +107,12 @@ class ForeignWorkers:
         try:
             for category, text, filename, line in done.warned:
                 warnings.warn_explicit(text, category, filename, line, registry=_REGISTRY)
-            image: Tensor = self._by_hand(done.task) if done.image is None else done.image
-            return image
+            images: list[Tensor] = self._by_hand(done.task) if done.images is None else done.images
+            return images
         except Exception as error:
             if self._on_error == "replace":
                 self.num_replaced += 1
-                return self._run([done.task], *_no_pixels())[0][0]
+                return [view[0] for view in self._run([done.task], *_no_pixels())[0]]
             if self._describe is not None:
                 extend_message(error, self._describe(key))
             raise
@@ -147,34 +148,40 @@ class ForeignWorkers:
             self._finalizer = weakref.finalize(self, self._pool.stop)
         return self._pool
 
-    def _by_hand(self, task: Task) -> Tensor:
-        """The sample by Pillow and the plan, in this thread; or the error of whoever refuses it."""
+    def _by_hand(self, task: Task) -> list[Tensor]:
+        """The sample by Pillow and the plans, in this thread; or the error of whoever refuses it."""
         image = Image.open(io.BytesIO(task.data)).convert(self._mode)
         pixels = np.array(image)
         arena = torch.from_numpy(pixels.reshape(-1))
         shape = (image.height, image.width, len(self._mode))
-        images, status = self._run([task], arena, torch.tensor([0]), torch.tensor([shape]))
-        return images[0] if int(status[0]) == _OK else self._by_transform(task, image, images[0])
+        views, status = self._run([task], arena, torch.tensor([0]), torch.tensor([shape]))
+        images = [view[0] for view in views]
+        return images if int(status[0]) == _OK else self._by_transforms(task, image, images)
 
-    def _by_transform(self, task: Task, image: Image.Image, like: Tensor) -> Tensor:
+    def _by_transforms(self, task: Task, image: Image.Image, images: list[Tensor]) -> list[Tensor]:
         size = f"{image.width} x {image.height} pixels"
-        if self._transform is None:
+        if self._transforms is None:
             raise RuntimeError(f"the transform can't be done to an image of {size}")
+        seeds = [
+            sample_seeds([task.index], [task.occurrence], task.seed, task.epoch, view)[0]
+            for view in range(len(images))
+        ]
         with kept_generators():
-            seed_generators(sample_seeds([task.index], [task.occurrence], task.seed, task.epoch)[0])
-            made = self._transform(image)
-        if not isinstance(made, Tensor) or made.shape != like.shape:
-            found = list(made.shape) if isinstance(made, Tensor) else type(made).__name__
-            raise RuntimeError(
-                f"the transform gives {found} for an image of {size}, expected {list(like.shape)} "
-                "as for others"
-            )
-        return like.copy_(made)
+            all_made = apply_views(self._transforms, image, seeds)
+        for made, like in zip(all_made, images, strict=True):
+            if not isinstance(made, Tensor) or made.shape != like.shape:
+                found = list(made.shape) if isinstance(made, Tensor) else type(made).__name__
+                raise RuntimeError(
+                    f"the transform gives {found} for an image of {size}, expected {list(like.shape)} "
+                    "as for others"
+                )
+            like.copy_(made)
+        return images
 
     def _run(
         self, tasks: list[Task], arena: Tensor, offsets: Tensor, shapes: Tensor
-    ) -> tuple[Tensor, Tensor]:
-        return _run_plan(self._plan, tasks, arena, offsets, shapes)
+    ) -> tuple[list[Tensor], Tensor]:
+        return _run_plans(self._plan, tasks, arena, offsets, shapes)
 
 
 # Which warnings were shown: each place in Pillow warns of each text once, as in one process.
@@ -182,20 +189,20 @@ _REGISTRY: dict[Any, Any] = {}
 
 
 def _no_pixels() -> tuple[Tensor, Tensor, Tensor]:
-    """Arguments of a plan for a sample that is none: the result is zeros."""
+    """Arguments of plans for a sample that is none: the results are zeros."""
     return torch.zeros(1, dtype=torch.uint8), torch.tensor([0]), torch.tensor([[0, 0, 0]])
 
 
-def _run_plan(
-    plan: str, tasks: list[Task], arena: Tensor, offsets: Tensor, shapes: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Images ``[n, C, H, W]`` and status ``[n]`` of samples of one seed and epoch."""
-    return _native.run_plan(
+def _run_plans(
+    plans: str, tasks: list[Task], arena: Tensor, offsets: Tensor, shapes: Tensor
+) -> tuple[list[Tensor], Tensor]:
+    """Images ``[n, C, H, W]`` of each view and status ``[n]``, of samples of one seed and epoch."""
+    return _native.run_views(
         arena,
         offsets,
         shapes.prod(1),
         shapes,
-        plan,
+        plans,
         torch.tensor([task.index for task in tasks]),
         torch.tensor([task.occurrence for task in tasks]),
         tasks[0].seed,
@@ -203,9 +210,9 @@ def _run_plan(
     )
 
 
-def _finish(plan: str, tasks: list[Task], pixels: Pixels) -> list[Tensor | None]:
-    """The plan done to what a process sent; None for what is to be done by hand."""
-    made: list[Tensor | None] = [None] * len(tasks)
+def _finish(plans: str, tasks: list[Task], pixels: Pixels) -> list[list[Tensor] | None]:
+    """The plans done to what a process sent; None for what is to be done by hand."""
+    made: list[list[Tensor] | None] = [None] * len(tasks)
     arena = torch.frombuffer(pixels.memory, dtype=torch.uint8)
     starts = np.cumsum([pixels.start, *(row.num_bytes for row in pixels.rows)])
     groups: dict[tuple[int, int], list[int]] = {}
@@ -215,8 +222,8 @@ def _finish(plan: str, tasks: list[Task], pixels: Pixels) -> list[Tensor | None]
     for members in groups.values():
         offsets = torch.from_numpy(starts[members].astype(np.int64))
         shapes = torch.tensor([pixels.rows[i][1:] for i in members])
-        images, status = _run_plan(plan, [tasks[i] for i in members], arena, offsets, shapes)
+        views, status = _run_plans(plans, [tasks[i] for i in members], arena, offsets, shapes)
         for place, i in enumerate(members):
             if int(status[place]) == _OK:
-                made[i] = images[place]
+                made[i] = [view[place] for view in views]
     return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Sequence
 from typing import Any
 
 from torch import Tensor
@@ -35,14 +36,14 @@ class ForeignPool:
         self._num_desks += 1
         return self._num_desks
 
-    def workers(self, plan: str, transform: Any, num_workers: int) -> ForeignWorkers:
+    def workers(self, plan: str, transforms: Sequence[Any], num_workers: int) -> ForeignWorkers:
         """The workers, for samples transformed by `plan`; 0: the thread that asks does the work.
 
-        `transform` is what the plan was read from: it does, or refuses, what the plan can't do.
+        `transforms` are what the plan of each view was read from: they do, or refuse, what it can't do.
         """
         if self._workers is None or self._plan != plan or self._pid != os.getpid():
             self.close()
-            self._workers = ForeignWorkers(num_workers, plan, transform=transform)
+            self._workers = ForeignWorkers(num_workers, plan, transforms=transforms)
             self._plan = plan
             self._pid = os.getpid()
         return self._workers
@@ -53,9 +54,10 @@ class ForeignPool:
             for key in keys:
                 self._workers.discard(key)
 
-    def replace(self, image: Tensor, error: Exception) -> None:
-        """Makes a bad sample zeros, and warns of the first one."""
-        image.zero_()
+    def replace(self, images: list[Tensor], error: Exception) -> None:
+        """Makes all views of a bad sample zeros, and warns of the first one."""
+        for image in images:
+            image.zero_()
         self.num_replaced += 1
         if not self._has_warned:
             self._has_warned = True
@@ -88,8 +90,8 @@ class ForeignDesk:
     Args:
         pool: Where the workers are.
         recognised: Reads and names samples.
-        plan: The transform, as text.
-        transform: What the plan was read from.
+        plan: The transform of each view, as text.
+        transforms: What the plan of each view was read from.
         num_workers: Of the loader.
         seed, epoch: Of the random choices.
         on_error: "raise", or "replace" by zeros.
@@ -100,7 +102,7 @@ class ForeignDesk:
         pool: ForeignPool,
         recognised: Recognised,
         plan: str,
-        transform: Any,
+        transforms: Sequence[Any],
         num_workers: int,
         seed: int,
         epoch: int,
@@ -109,7 +111,7 @@ class ForeignDesk:
         self._pool = pool
         self._recognised = recognised
         self._plan = plan
-        self._transform = transform
+        self._transforms = transforms
         self._num_workers = num_workers
         self._choices = (seed, epoch)
         self._on_error = on_error
@@ -135,8 +137,8 @@ class ForeignDesk:
             self._workers().submit(key, bytes(encoded), index, occurrence, *self._choices)
             self._waiting[batch, slot] = sample, key
 
-    def fill(self, batch: int, images: Tensor, slots: list[int]) -> None:
-        """Puts the samples of a batch into its images ``[n, C, H, W]``.
+    def fill(self, batch: int, views: list[Tensor], slots: list[int]) -> None:
+        """Puts the samples of a batch into its images, ``[n, C, H, W]`` of each view.
 
         Raises:
             Exception: Pillow's own for a bad sample, with the sample in its text.
@@ -151,11 +153,12 @@ class ForeignDesk:
                     found = [waiting]
                     del waiting
                     raise found.pop()
-                images[slot].copy_(self._workers().result(waiting))
+                for images, made in zip(views, self._workers().result(waiting), strict=True):
+                    images[slot].copy_(made)
             except Exception as error:
                 extend_message(error, self._recognised.describe(sample))
                 if self._on_error == "replace":
-                    self._pool.replace(images[slot], error)
+                    self._pool.replace([images[slot] for images in views], error)
                 else:  # the others of the batch are taken too
                     errors.append(error)
         if errors:
@@ -169,7 +172,7 @@ class ForeignDesk:
         self._pool.discard(self._plan, keys)
 
     def _workers(self) -> ForeignWorkers:
-        return self._pool.workers(self._plan, self._transform, self._num_workers)
+        return self._pool.workers(self._plan, self._transforms, self._num_workers)
 
 
 def _without_frames(error: Exception) -> Exception:

@@ -70,13 +70,13 @@ class Done:
 
     Attributes:
         task: The task.
-        image: The result; None where it is to be done (and to fail) where it is asked for.
+        images: The result of each view; None where it is to be done (and to fail) where it is asked for.
         warned: Category, text, file and line of Pillow's warnings.
         error: Why the task was not done.
     """
 
     task: Task
-    image: Any = None
+    images: Any = None
     warned: tuple[tuple[type[Warning], str, str, int], ...] = ()
     error: Exception | None = None
 

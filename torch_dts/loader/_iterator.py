@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 import weakref
+from collections import deque
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -42,6 +43,7 @@ class LoaderIterator:
         foreign: Samples that Python decodes.
         num_batches: Of the epoch, for ``len``; None: not known.
         timeout: Seconds to wait for a batch; 0: for ever.
+        is_alone: False: it is one of several at once, and the caller's time is counted elsewhere.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class LoaderIterator:
         foreign: ForeignDesk,
         num_batches: int | None,
         timeout: float,
+        is_alone: bool = True,
     ) -> None:
         self._pool = pool
         self._engine = engine
@@ -63,9 +66,12 @@ class LoaderIterator:
         self._foreign = foreign
         self._num_batches = num_batches
         self._timeout = timeout
+        self._is_alone = is_alone
         self._pid = os.getpid()
         self._num_appended = 0
-        self._num_delivered = 0
+        self._num_delivered = 0  # native batches, each of which may be several of the caller's
+        self._left: deque[Any] = deque()  # of the present one: images, labels and what is behind
+        self._num_dropped = epoch.num_repeated
         self._is_complete = False
         self._left_at: float | None = None
         self._sampler_error: Exception | None = None
@@ -115,10 +121,14 @@ class LoaderIterator:
             )
         if not self._engine.is_usable:
             raise RuntimeError("the loader was closed while it was iterated")
-        if self._left_at is not None and self._engine.options.num_workers == 0:
+        if self._left_at is not None and self._is_alone and self._engine.options.num_workers == 0:
             self._pool.add_consumer_time(time.monotonic() - self._left_at)
+        if self._left:
+            self._pool.count_batch()
+            self._left_at = time.monotonic()
+            return self._hand_out()
         try:
-            images, labels, slots = self._next_native()
+            views, labels, slots = self._next_native()
         except _NoBatchYet:
             # torch's words, and as there the next call waits again
             raise RuntimeError(f"DataLoader timed out after {self._timeout} seconds") from None
@@ -130,28 +140,72 @@ class LoaderIterator:
         number = self._num_delivered
         self._num_delivered += 1
         self._delivered.num_batches += 1
+        self._delivered.num_repeated = 0
         further = [column.take(labels.numel()) for column in self._further]
         if slots.numel():
-            self._foreign.fill(number, images, slots.tolist())
-        return self._delivery.hand_out(images, labels, further)
+            self._foreign.fill(number, views, slots.tolist())
+        self._left.extend((images, labels, further) for images in self._delivery.split(views))
+        for _ in range(self._num_dropped):  # delivered before the epoch was continued
+            self._left.popleft()
+        self._num_dropped = 0
+        return self._hand_out()
+
+    def _hand_out(self) -> Any:
+        batch = self._left.popleft()
+        self._delivered.num_repeated = self._delivery.repeat - len(self._left) if self._left else 0
+        return self._delivery.hand_out(*batch)
+
+    @property
+    def num_delivered(self) -> int:
+        """Batches that are gone: those handed out, or lost to an error, in this epoch or before it was
+        continued (of those that have the same samples as the next one)."""
+        return self._num_delivered * self._delivery.repeat - len(self._left) + self._num_dropped
+
+    @property
+    def repeat(self) -> int:
+        """Batches with the same samples that follow each other."""
+        return self._delivery.repeat
+
+    @property
+    def is_open(self) -> bool:
+        """Whether further batches may come."""
+        return self._give_back.alive and self._engine.is_usable
+
+    def feed(self) -> None:
+        """Lets the engine's threads go on, without waiting for them."""
+        if self.is_open and self._pid == os.getpid():
+            self._feed()
+
+    def skip(self) -> None:
+        """Takes the next batch and forgets it, whatever is wrong with its samples.
+
+        Raises: as ``next``, but for a sample or of the caller's own functions.
+        """
+        before = self.num_delivered
+        try:
+            next(self)
+        except Exception:
+            if self.num_delivered == before:
+                raise
 
     def close(self) -> None:
         """Ends the epoch. Closing twice is fine."""
         if self._pid == os.getpid():
             self._pieces = iter(())
+            self._left.clear()
             self._give_back()
 
-    def _next_native(self) -> tuple[Tensor, Tensor, Tensor]:
+    def _next_native(self) -> tuple[list[Tensor], Tensor, Tensor]:
         end = time.monotonic() + self._timeout if self._timeout > 0 else None
         while True:
             self._feed()
             slice_ms = _SLICE_MS
             if end is not None:
                 slice_ms = min(slice_ms, max(0, int((end - time.monotonic()) * 1000) + 1))
-            state, images, labels, _, slots = self._engine.next(slice_ms)
+            state, views, labels, _, slots = self._engine.next(slice_ms)
             self._foreign.collect(self._engine)
             if state == BATCH:
-                return images, labels, slots
+                return views, labels, slots
             if state == END:
                 self._end()
             if end is not None and time.monotonic() >= end:

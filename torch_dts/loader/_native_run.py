@@ -13,14 +13,15 @@ import torch
 from torch_dts.file._arguments import check_callable
 from torch_dts.loader._datasets import check_files
 from torch_dts.loader._delivery import Delivery
-from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers
-from torch_dts.loader._epoch import Batching, batching_of, begin_epoch
+from torch_dts.loader._devices import DevicesIterator, split_workers
+from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers, Wanted
+from torch_dts.loader._epoch import Batching, batching_of, claim_epoch, epoch_of
 from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
 from torch_dts.loader._iterator import LoaderIterator
 from torch_dts.loader._source import LoaderSource, SourceCache
 from torch_dts.loader._stats import LoaderStats
 from torch_dts.loader._threads import default_reader_threads
-from torch_dts.transforms._read import read
+from torch_dts.transforms._views import encode_views, parts_of, read_views
 
 if TYPE_CHECKING:
     from torch_dts.loader._data_loader import DataLoader
@@ -43,7 +44,7 @@ class NativeRun:
             other._buffers = SharedBuffers()
         self._buffers = other._buffers
 
-    def begin(self, loader: DataLoader) -> LoaderIterator | str:
+    def begin(self, loader: DataLoader) -> LoaderIterator | DevicesIterator | str:
         """Begins an epoch; a str: the reason why only Python can read the dataset.
 
         Raises: as ``iter(loader)``.
@@ -53,43 +54,54 @@ class NativeRun:
             return source
         recognised = source.recognised
         transform = recognised.transform if loader.transform is None else loader.transform
-        reading = read(
-            transform, source_channels=recognised.source_channels, source_size=recognised.source_size
+        reading = read_views(
+            transform,
+            loader.views,
+            source_channels=recognised.source_channels,
+            source_size=recognised.source_size,
         )
-        if reading.plan is None:
+        if reading.plans is None:
             return reading.reason
-        plan = reading.plan.encode(loader.dtype, loader.memory_format)
+        plan = encode_views(reading.plans, loader.dtype, loader.memory_format, loader.repeat)
         if loader.verify == "file" and (self._checked is None or self._checked() is not source):
             check_files(loader.dataset)
             self._checked = weakref.ref(source)
         batching = batching_of(loader, loader._window)
         if self._num_epochs == 0:
             _warn_of_cost(loader, batching, source)
-        delivery = _delivery_of(loader, recognised.target_transform, batching)
+        delivery = _delivery_of(loader, recognised.target_transform, batching, reading.is_list)
         options = _engine_options(loader, source, batching.returns_mask)
-        engine = self._engines.take(recognised, plan, options, self._buffers)
+        engines = self._engines.take_all(
+            recognised, plan, _wanted(options, batching.num_devices, self._buffers)
+        )
         try:
-            epoch = begin_epoch(
-                batching, loader._epochs, loader.seed, source, self._num_epochs == 0, loader._resume
-            )
-            engine.start(plan, epoch.seed, epoch.epoch)
+            claim = claim_epoch(batching, loader._epochs, loader.seed, self._num_epochs == 0, loader._resume)
+            epochs = [epoch_of(claim, source, device) for device in range(batching.num_devices)]
+            for engine in engines:
+                engine.start(plan, claim.seed, claim.epoch)
         except BaseException:
-            self._engines.give_back(engine)
+            for engine in engines:
+                self._engines.give_back(engine)
             raise
         self._num_epochs += 1
-        desk = ForeignDesk(
-            self._foreign,
-            recognised,
-            plan,
-            transform,
-            loader.num_workers,
-            epoch.seed,
-            epoch.epoch,
-            loader.on_error,
-        )
-        return LoaderIterator(
-            self._engines, engine, epoch, delivery, desk, _num_batches(loader), float(loader.timeout)
-        )
+        iterators = []
+        for engine, epoch in zip(engines, epochs, strict=True):
+            desk = ForeignDesk(
+                self._foreign,
+                recognised,
+                plan,
+                parts_of(transform, loader.views)[0] * loader.repeat,
+                loader.num_workers,
+                claim.seed,
+                claim.epoch,
+                loader.on_error,
+            )
+            arguments = (_num_batches(loader), float(loader.timeout), loader.devices is None)
+            iterators.append(LoaderIterator(self._engines, engine, epoch, delivery, desk, *arguments))
+        if loader.devices is None:
+            return iterators[0]
+        counts_consumer = None if options.num_workers else self._engines.add_consumer_time
+        return DevicesIterator(iterators, loader.devices, claim.delivered, counts_consumer)
 
     def stats(self) -> LoaderStats:
         """Counts and times of all epochs."""
@@ -131,7 +143,18 @@ def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool
     )
 
 
-def _delivery_of(loader: DataLoader, target_transform: Any, batching: Batching) -> Delivery:
+def _wanted(options: EngineOptions, num_engines: int, buffers: SharedBuffers | None) -> list[Wanted]:
+    """An engine for each device, with its part of the workers. What is shared, one can use at a time."""
+    wanted = []
+    for device, num_workers in enumerate(split_workers(options.num_workers, num_engines)):
+        part = options._replace(num_workers=num_workers)
+        if num_engines > 1:
+            part = part._replace(num_all_workers=options.num_workers)
+        wanted.append(Wanted(part, buffers if device == 0 else None))
+    return wanted
+
+
+def _delivery_of(loader: DataLoader, target_transform: Any, batching: Batching, is_list: bool) -> Delivery:
     pins_memory = loader.pin_memory and torch.accelerator.is_available()
     if loader.pin_memory and not pins_memory:
         warnings.warn(  # torch's words
@@ -147,6 +170,8 @@ def _delivery_of(loader: DataLoader, target_transform: Any, batching: Batching) 
         loader.return_index,
         batching.returns_mask,
         pins_memory,
+        is_list,
+        loader.repeat,
     )
 
 

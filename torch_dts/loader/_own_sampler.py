@@ -59,7 +59,7 @@ def complete_sampler(
         shuffle_window=options.window,
         num_replicas=num_replicas,
         rank=rank,
-        drop_last=drop_last and ranks is not None,
+        drop_last=drop_last and (ranks is not None or options.devices is not None),
         uneven=options.uneven,
         elastic_batch=(batch_size or 1) if options.order == "elastic" else 0,
     )

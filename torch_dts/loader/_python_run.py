@@ -12,12 +12,14 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from torch_dts.datasets import DTSIterableDataset
+from torch_dts.loader._datasets import leaves
 from torch_dts.loader._epoch import batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
 from torch_dts.loader._fallback_stream import BatchedStream, is_stream
 from torch_dts.loader._replacing import can_replace, new_counts, with_replacing
 from torch_dts.loader._resume import Delivered
 from torch_dts.loader._stats import LoaderStats
+from torch_dts.transforms._views import Views
 
 if TYPE_CHECKING:
     from torch_dts.loader._data_loader import DataLoader
@@ -40,9 +42,22 @@ class PythonRun:
 
     def begin(self, loader: DataLoader, reason: str) -> Iterator[Any]:
         """Begins an epoch; warns the first time, with the reason."""
-        made_for = (reason, loader.transform, loader.num_workers, loader.collate_fn, loader.dtype)
+        made_for = (
+            reason,
+            loader.transform,
+            loader.num_workers,
+            loader.collate_fn,
+            loader.dtype,
+            loader.views,
+            loader.repeat,
+        )
         # A dataset with another transform or loader is a copy, and would not see later changes.
-        is_copy = loader.transform is not None or loader.on_error == "replace"
+        is_copy = (
+            loader.transform is not None
+            or loader.on_error == "replace"
+            or loader.views * loader.repeat > 1
+            or any(type(getattr(leaf, "transform", None)) is Views for leaf in leaves(loader.dataset))
+        )
         is_kept = self._made_for == made_for and (loader.persistent_workers or not is_copy)
         if self._fallback is None or not is_kept:
             self._fallback = self._make(loader, reason)
@@ -51,11 +66,18 @@ class PythonRun:
             epoch = begin_python_epoch(loader, loader._epochs, loader.seed, loader._window, loader._resume)
             self._batches.prepare(epoch.batches)
             self._fallback.begin(epoch.seed, epoch.epoch, epoch.num_skipped, epoch.earlier, epoch.counted_in)
-            return CountedIterator(iter(self._fallback), epoch.delivered)
+            batches = iter(self._fallback)
+            return CountedIterator(batches, epoch.delivered, 0, loader.repeat, epoch.num_repeated)
         if isinstance(loader.dataset, DTSIterableDataset):
             return iter(self._fallback)
         begun = begin_iterable_epoch(loader, loader._epochs, loader._window, loader._resume)
-        return CountedIterator(iter(self._fallback), begun.delivered, begun.place.num_batches)
+        return CountedIterator(
+            iter(self._fallback),
+            begun.delivered,
+            begun.place.num_batches,
+            loader.repeat,
+            begun.place.num_repeated,
+        )
 
     def stats(self) -> LoaderStats:
         """Replaced images of all epochs."""
@@ -85,6 +107,8 @@ class PythonRun:
                 dataset=dataset,
                 with_index=loader.return_index,
                 with_mask=batching.returns_mask,
+                views=loader.views,
+                repeat=loader.repeat,
                 stacklevel=6,
             )
 
@@ -108,11 +132,23 @@ class CountedIterator:
         delivered: Counts.
         num_skipped: So many of the first batches are taken and dropped: a dataset of the user's
             own can't be told to begin later.
+        repeat: Batches that count as one.
+        num_repeated: So many of those that come first were delivered before.
     """
 
-    def __init__(self, iterator: Any, delivered: Delivered, num_skipped: int = 0) -> None:
+    def __init__(
+        self,
+        iterator: Any,
+        delivered: Delivered,
+        num_skipped: int = 0,
+        repeat: int = 1,
+        num_repeated: int = 0,
+    ) -> None:
         self._iterator = iterator
-        self._num_skipped = num_skipped
+        self._num_skipped = num_skipped * repeat + num_repeated
+        self._repeat = repeat
+        self._num_repeated = num_repeated
+        self._is_first = True
         self._delivered = delivered
 
     def __iter__(self) -> CountedIterator:
@@ -130,7 +166,11 @@ class CountedIterator:
         except StopIteration:
             self._delivered.is_all = True
             raise
-        self._delivered.num_batches += 1
+        if self._num_repeated == 0 or self._is_first:
+            self._delivered.num_batches += 1
+        self._is_first = False
+        self._num_repeated = (self._num_repeated + 1) % self._repeat
+        self._delivered.num_repeated = self._num_repeated
         return batch
 
     def __getattr__(self, name: str) -> Any:
@@ -190,6 +230,13 @@ class _Converting:
     def __call__(self, samples: Any) -> Any:
         made = self._collate_fn(samples)
         images = made[0] if isinstance(made, (list, tuple)) and made else made
+        if isinstance(images, list) and images:  # views
+            images = [self._convert(view) for view in images]
+        else:
+            images = self._convert(images)
+        return type(made)((images, *made[1:])) if isinstance(made, (list, tuple)) else images
+
+    def _convert(self, images: Any) -> Tensor:
         if not isinstance(images, Tensor):
             raise ValueError(
                 f"dtype or memory_format is given, but a batch begins with {type(images).__name__}, no tensor"
@@ -197,5 +244,4 @@ class _Converting:
         if self._dtype == torch.uint8 and images.dtype != torch.uint8:
             raise ValueError(f"dtype is torch.uint8, but the transform gives {images.dtype}")
         layout = self._memory_format if images.dim() == 4 else None
-        images = images.to(self._dtype or images.dtype, memory_format=layout or torch.preserve_format)
-        return type(made)((images, *made[1:])) if isinstance(made, (list, tuple)) else images
+        return images.to(self._dtype or images.dtype, memory_format=layout or torch.preserve_format)

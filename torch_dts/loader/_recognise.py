@@ -298,10 +298,10 @@ def _require_alike(leaves: Sequence[Leaf]) -> None:
 
 
 def _is_same_plan(one: Leaf, other: Leaf) -> bool:
-    from torch_dts.transforms._read import read
+    from torch_dts.transforms._views import read_views
 
     plans = [
-        read(leaf.transform, source_channels=leaf.channels, source_size=leaf.size).plan
+        read_views(leaf.transform, source_channels=leaf.channels, source_size=leaf.size).plans
         for leaf in (one, other)
     ]
     return plans[0] is not None and plans[0] == plans[1]

@@ -103,6 +103,14 @@ def read_leaf(dataset: Any) -> Leaf:
         raise NotReadable(f"{name}: {error}") from None
 
 
+def applies_transform(dataset: Any) -> bool:
+    """Whether an item is ``(transform(image), target)``, by the code of its library, whatever the image's."""
+    kind = next((base for base in type(dataset).__mro__ if base in _OWNERS), None)
+    if kind is None or changed_behaviour(dataset, _OWNERS[kind]):
+        return False
+    return type(own_state(dataset).get("transforms")) in (type(None), StandardTransform)
+
+
 def _read(dataset: Any, kind: type) -> Leaf:
     state = own_state(dataset)
     for name, owner in _OWNERS[kind].items():

@@ -22,11 +22,13 @@ class Delivered:
     """What an iterator has delivered, which counts here.
 
     Attributes:
-        num_batches: So many batches.
+        num_batches: So many batches; those with the same samples (``repeat=``) count as one, from the first.
+        num_repeated: How many of the latest of these, where it wasn't all.
         is_all: It is at its end.
     """
 
     num_batches: int = 0
+    num_repeated: int = 0
     is_all: bool = False
 
 
@@ -47,15 +49,19 @@ class Begun(NamedTuple):
         """Where the iterator is now."""
         order, batches = self.batching.order, self.batching.batches
         num_batches = self.delivered.num_batches
+        num_repeated = self.delivered.num_repeated if num_batches else self.place.num_repeated
+        if num_repeated and num_batches:
+            num_batches -= 1
         if order is None:
             return self.place._replace(
+                num_repeated=num_repeated,
                 num_batches=self.batching.num_skipped + num_batches,
                 sampler=batches.state() if isinstance(batches, Recorded) else None,
             )
         # By what each rank was to deliver, which is the same on all.
         delivered = order.num_skipped + num_batches * self.batching.rule.batch_size
         parts = with_part(order.before, order.num_replicas, min(delivered, order.longest))
-        return self.place._replace(parts=parts)
+        return self.place._replace(parts=parts, num_repeated=num_repeated)
 
 
 class Resume:
@@ -151,7 +157,13 @@ class Resume:
         facts: dict[str, Any] = {"kind": "iterable" if batching.sampler is None else "sampler"}
         if order is not None:
             facts = {**order.facts(), "drop_last": order.drop_last, "last_batch": batching.rule.last_batch}
-        return Facts(facts, batching.rule.batch_size, self._fingerprints.of(dataset))
+        return Facts(
+            facts,
+            batching.rule.batch_size,
+            self._fingerprints.of(dataset),
+            batching.repeat,
+            None if order is None else order.num_replicas,
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         return {"pending": self._pending}

@@ -15,7 +15,7 @@ def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
     Args:
         order: Of the process's first device.
         seed: Of the order.
-        num_devices: Ranks of the order that each process has.
+        num_devices: Of each process; each is a rank of the order.
 
     Raises:
         ValueError: Another rank has another seed or window.

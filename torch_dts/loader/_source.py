@@ -14,7 +14,7 @@ from torch_dts.loader._memory import Mode, fits_in_memory
 from torch_dts.loader._pieces import SampleMap
 from torch_dts.loader._recognise import Readable, Recognised, inspect
 from torch_dts.loader._threads import default_num_workers, num_local_ranks
-from torch_dts.transforms._read import read
+from torch_dts.transforms._views import read_views
 
 DISK, SHARED = 0, 2  # where bytes are kept: `keep` of torch_dts._native.source_dts
 
@@ -97,7 +97,8 @@ def _is_native(dataset: Any, transform: Any) -> bool:
         return False
     leaf = readable.leaves[0]
     chosen = leaf.transform if transform is None else transform
-    return read(chosen, source_channels=leaf.channels, source_size=leaf.size).plan is not None
+    reading = read_views(chosen, source_channels=leaf.channels, source_size=leaf.size)
+    return reading.plans is not None
 
 
 def _open(readable: Readable, num_bytes: int, mode: Mode) -> tuple[Recognised, bool]:

@@ -16,6 +16,7 @@ _KEYS = (
     "choice_seed",
     "parts",
     "num_batches",
+    "num_repeated",
     "sampler",
     "batch_size",
     "order",
@@ -34,6 +35,7 @@ class Place(NamedTuple):
         parts: What numbers of ranks have done of the epoch, where its order is known.
         num_batches: Batches delivered, where a sampler says the order.
         sampler: That sampler's state when the epoch began.
+        num_repeated: Batches delivered beyond these of those with the same samples (``repeat=``).
     """
 
     epoch: int
@@ -42,6 +44,7 @@ class Place(NamedTuple):
     parts: tuple[Part, ...] = ()
     num_batches: int = 0
     sampler: dict[str, Any] | None = None
+    num_repeated: int = 0
 
 
 class Facts(NamedTuple):
@@ -51,11 +54,15 @@ class Facts(NamedTuple):
         order: What decides the order beside seed, epoch and ranks.
         batch_size: Samples of a batch.
         fingerprint: Of the dataset.
+        repeat: Batches of the same samples.
+        num_replicas: Of the loader; None: a sampler says the order.
     """
 
     order: dict[str, Any]
     batch_size: int
     fingerprint: str
+    repeat: int = 1
+    num_replicas: int | None = None
 
 
 def written(place: Place, facts: Facts) -> dict[str, Any]:
@@ -67,6 +74,7 @@ def written(place: Place, facts: Facts) -> dict[str, Any]:
         "choice_seed": place.choice_seed,
         "parts": [list(part) for part in place.parts],
         "num_batches": place.num_batches,
+        "num_repeated": place.num_repeated,
         "sampler": None if place.sampler is None else dict(place.sampler),
         "batch_size": facts.batch_size,
         "order": dict(facts.order),
@@ -104,18 +112,35 @@ def read(state: Any, facts: Facts) -> Place:
         raise _problem("batch_size", state["batch_size"], facts.batch_size, " as in the loader")
     _check_int("epoch", state["epoch"], 0, 2**32)
     _check_int("num_batches", state["num_batches"], 0)
+    _check_int("num_repeated", state["num_repeated"], 0)
     for name in ("seed", "choice_seed"):
         value = state[name]
         if not (isinstance(value, int) and not isinstance(value, bool)) and facts.order["kind"] != "iterable":
             raise _problem(name, value, "an int")
+    parts = _parts(state["parts"])
+    if state["num_repeated"]:
+        _check_repeated(state, parts, facts)
     return Place(
         epoch=state["epoch"],
         seed=state["seed"],
         choice_seed=state["choice_seed"],
-        parts=_parts(state["parts"]),
+        parts=parts,
         num_batches=state["num_batches"],
         sampler=state["sampler"],
+        num_repeated=state["num_repeated"],
     )
+
+
+def _check_repeated(state: Any, parts: tuple[Part, ...], facts: Facts) -> None:
+    """The batches that are left of some samples are this loader's only where it makes the same ones."""
+    if state["num_repeated"] >= facts.repeat:
+        raise _problem("num_repeated", state["num_repeated"], f"less than the loader's repeat={facts.repeat}")
+    why = " as in the loader, in the middle of repeated batches"
+    if state["batch_size"] != facts.batch_size:
+        raise _problem("batch_size", state["batch_size"], facts.batch_size, why)
+    found = parts[-1].num_replicas if parts else facts.num_replicas
+    if facts.num_replicas is not None and found != facts.num_replicas:
+        raise _problem("num_replicas", found, facts.num_replicas, why)
 
 
 def check_seed(name: str, found: int | None, expected: int | None) -> None:

@@ -6,5 +6,6 @@ transform -> read -> Plan (frozen) -> native code: encoded images -> batch
 
 from torch_dts.transforms._compile import CompiledTransform, compile
 from torch_dts.transforms._explain import explain
+from torch_dts.transforms._views import Views
 
-__all__ = ["CompiledTransform", "compile", "explain"]
+__all__ = ["CompiledTransform", "Views", "compile", "explain"]

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch_dts import _native
 from torch_dts.transforms._pillow import open_rgb, run_in_python, transform_one
 from torch_dts.transforms._plan import Plan
-from torch_dts.transforms._read import read
+from torch_dts.transforms._views import encode_views, parts_of, read_views
 
 _OK = 0  # its place in DECODE_STATUS
 _NUM_OPENED = 64  # pictures that Pillow has open at a time
@@ -36,7 +36,7 @@ def compile(transform: Any) -> CompiledTransform:
     as it is, image by image, on what Pillow decodes.
 
     Args:
-        transform: A torchvision v1 or v2 transform that ends in a tensor.
+        transform: A torchvision v1 or v2 transform that ends in a tensor; or `Views` of such ones.
     """
     return CompiledTransform(transform)
 
@@ -46,15 +46,20 @@ class CompiledTransform:
 
     Attributes:
         transform: What it was made from.
-        plan: What native code runs; None where Python runs the transform.
+        plan: What native code runs, of `Views` one for each; None where Python runs the transform.
         reason: Why there is no plan; "" where there is one.
     """
 
     def __init__(self, transform: Any) -> None:
         self.transform = transform
-        reading = read(transform)
-        self.plan: Plan | None = reading.plan
+        reading = read_views(transform)
+        self._plans = reading.plans
+        self._is_list = reading.is_list
         self.reason = reading.reason
+
+    @property
+    def plan(self) -> Plan | tuple[Plan, ...] | None:
+        return self._plans[0] if self._plans is not None and not self._is_list else self._plans
 
     def __call__(
         self,
@@ -63,7 +68,7 @@ class CompiledTransform:
         seed: int = 0,
         epoch: int = 0,
         indices: Sequence[int] | Tensor | None = None,
-    ) -> Tensor:
+    ) -> Any:
         """Decodes and transforms encoded images.
 
         Random choices are a function of (seed, epoch, index) alone (docs/format.md
@@ -79,7 +84,8 @@ class CompiledTransform:
 
         Returns:
             [n, C, H, W] in the transform's dtype: what the transform gives for
-            ``PIL.Image.open(...).convert("RGB")``, as exactly as `explain` says.
+            ``PIL.Image.open(...).convert("RGB")``, as exactly as `explain` says. Of `Views` a
+            list: such a tensor for each.
 
         Raises:
             ValueError: No samples; an epoch or indices out of range or of another length.
@@ -87,19 +93,22 @@ class CompiledTransform:
             Exception: Pillow's own for an image it refuses, the transform's own for one
                 that it refuses; the text names the sample.
         """
-        views = [_view(position, sample) for position, sample in enumerate(samples)]
-        if not views:
+        data = [_view(position, sample) for position, sample in enumerate(samples)]
+        if not data:
             raise ValueError("samples is empty, expected at least one encoded image")
-        numbers = _indices(indices, len(views))
+        numbers = _indices(indices, len(data))
         seed, epoch = operator.index(seed), operator.index(epoch)
         if not 0 <= epoch < 1 << 32:
             raise ValueError(f"epoch is {epoch}, expected 0 to {(1 << 32) - 1}")
-        if self.plan is None:
-            return run_in_python(self.transform, views, seed, epoch, numbers)
-        return _Run(self.transform, self.plan.encode(), seed, epoch).run(views, numbers)
+        parts, _ = parts_of(self.transform)
+        if self._plans is None:
+            made = run_in_python(parts, data, seed, epoch, numbers)
+        else:
+            made = _Run(parts, encode_views(self._plans), seed, epoch).run(data, numbers)
+        return made if self._is_list else made[0]
 
     def __repr__(self) -> str:
-        how = "native" if self.plan is not None else f"Python, {self.reason}"
+        how = "native" if self._plans is not None else f"Python, {self.reason}"
         return f"{type(self).__name__}({self.transform!r}, {how})"
 
 
@@ -130,15 +139,15 @@ def _indices(indices: Sequence[int] | Tensor | None, count: int) -> Tensor:
 
 
 class _Run:
-    """One call of a native plan."""
+    """One call of native plans, `parts` being the transforms they were read from."""
 
-    def __init__(self, transform: Any, plan: str, seed: int, epoch: int) -> None:
-        self._transform = transform
-        self._plan = plan
+    def __init__(self, parts: list[Any], plans: str, seed: int, epoch: int) -> None:
+        self._parts = parts
+        self._plans = plans
         self._seed = seed
         self._epoch = epoch
 
-    def run(self, samples: list[memoryview], indices: Tensor) -> Tensor:
+    def run(self, samples: list[memoryview], indices: Tensor) -> list[Tensor]:
         shapes = torch.zeros(len(samples), 3, dtype=torch.int64)
         images, status = self._native(samples, shapes, indices)
         others = (status != _OK).nonzero().flatten().tolist()
@@ -146,19 +155,21 @@ class _Run:
             self._by_pillow(samples, indices, others[start : start + _NUM_OPENED], images)
         return images
 
-    def _native(self, samples: list[memoryview], shapes: Tensor, indices: Tensor) -> tuple[Tensor, Tensor]:
+    def _native(
+        self, samples: list[memoryview], shapes: Tensor, indices: Tensor
+    ) -> tuple[list[Tensor], Tensor]:
         sizes = torch.tensor([len(sample) for sample in samples])
         offsets = sizes.cumsum(0) - sizes
         arena = np.empty(int(sizes.sum()), np.uint8)
         for sample, offset in zip(samples, offsets.tolist(), strict=True):
             arena.data[offset : offset + len(sample)] = sample
         never = torch.empty(0, dtype=torch.int64)  # no index came earlier in the epoch
-        return _native.run_plan(
+        return _native.run_views(
             torch.from_numpy(arena),
             offsets,
             sizes,
             shapes,
-            self._plan,
+            self._plans,
             indices,
             never,
             self._seed,
@@ -166,7 +177,7 @@ class _Run:
         )
 
     def _by_pillow(
-        self, samples: list[memoryview], indices: Tensor, positions: list[int], images: Tensor
+        self, samples: list[memoryview], indices: Tensor, positions: list[int], images: list[Tensor]
     ) -> None:
         """Fills in what is no JPEG, or none that is decoded natively: Pillow opens it, the plan goes on."""
         opened = [open_rgb(position, samples[position]) for position in positions]
@@ -175,13 +186,14 @@ class _Run:
         pixels = [array.data.cast("B") for array in arrays]
         results, status = self._native(pixels, shapes, indices[positions])
         for i, position in enumerate(positions):
-            result = results[i]
+            made = [result[i] for result in results]
             if status[i] != _OK:  # the transform refuses this image, and is to say why
                 index = int(indices[position])
-                result = transform_one(self._transform, opened[i], position, index, self._seed, self._epoch)
-                if result.shape != images.shape[1:]:
+                made = transform_one(self._parts, opened[i], position, index, self._seed, self._epoch)
+            for view, result in zip(images, made, strict=True):
+                if result.shape != view.shape[1:]:
                     raise RuntimeError(
                         f"the transform gives a tensor of {list(result.shape)} for sample {position} "
-                        f"of the batch, expected {list(images.shape[1:])} like the others"
+                        f"of the batch, expected {list(view.shape[1:])} like the others"
                     )
-            images[position] = result
+                view[position] = result

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch_dts.transforms._read import ReadStep, read
+from torch_dts.transforms._read import ReadStep
+from torch_dts.transforms._views import Views, read_views
 
 
 def explain(transform: Any) -> str:
@@ -18,18 +19,24 @@ def explain(transform: Any) -> str:
     bound holds for that operation; what comes behind it carries a difference on.
 
     Args:
-        transform: A torchvision v1 or v2 transform, usually a Compose.
+        transform: A torchvision v1 or v2 transform, usually a Compose; or `Views`, whose
+            parts are explained one by one.
 
     Returns:
         A line for each operation and a last line with the verdict.
     """
-    reading = read(transform)
+    reading = read_views(transform)
     verdict = (
         "The transform runs natively."
-        if reading.plan is not None
+        if reading.plans is not None
         else f"The transform runs in Python. {reading.reason}"
     )
-    return "\n".join([*(_line(step) for step in reading.steps), verdict])
+    lines = []
+    for view, part in enumerate(reading.readings):
+        if type(transform) is Views:
+            lines.append(f"View {view}:")
+        lines += [_line(step) for step in part.steps]
+    return "\n".join([*lines, verdict])
 
 
 def _line(step: ReadStep) -> str:

@@ -5,14 +5,15 @@ from __future__ import annotations
 
 import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from PIL import Image
 from torch import Tensor
 from torch.utils.data import default_collate
 
-from torch_dts._seeding import kept_generators, sample_seeds, seed_generators
+from torch_dts._seeding import kept_generators, sample_seeds
+from torch_dts.transforms._views import apply_views
 
 
 def open_rgb(position: int, sample: memoryview) -> Image.Image:
@@ -34,35 +35,36 @@ def naming(position: int) -> Iterator[None]:
 
 
 def transform_one(
-    transform: Any, image: Image.Image, position: int, index: int, seed: int, epoch: int
-) -> Tensor:
-    """What the transform itself makes of an image, or its error, with the sample's position."""
+    parts: Sequence[Any], image: Image.Image, position: int, index: int, seed: int, epoch: int
+) -> list[Tensor]:
+    """What the transforms of an image's views make of it, or their error, with the sample's position."""
+    seeds = [sample_seeds([index], [], seed, epoch, view)[0] for view in range(len(parts))]
     with kept_generators(), naming(position):
-        seed_generators(sample_seeds([index], [], seed, epoch)[0])
-        result = transform(image)
-    if not isinstance(result, Tensor):
-        raise TypeError(
-            f"the transform gives {type(result).__name__} for sample {position}, expected a tensor"
-        )
-    return result.as_subclass(Tensor)
+        results = apply_views(parts, image, seeds)
+    for result in results:
+        if not isinstance(result, Tensor):
+            raise TypeError(
+                f"the transform gives {type(result).__name__} for sample {position}, expected a tensor"
+            )
+    return [result.as_subclass(Tensor) for result in results]
 
 
 def run_in_python(
-    transform: Any, samples: list[memoryview], seed: int, epoch: int, indices: Tensor
-) -> Tensor:
-    """The transform as it is, image by image, each from its own seed (op 32767 of docs/format.md)."""
-    seeds = sample_seeds(indices.numpy(), [], seed, epoch)
+    parts: Sequence[Any], samples: list[memoryview], seed: int, epoch: int, indices: Tensor
+) -> list[Tensor]:
+    """The transform of each view as it is, each image from its own seed (op 32767 of docs/format.md)."""
+    numbers = indices.numpy()
+    seeds = [sample_seeds(numbers, [], seed, epoch, view) for view in range(len(parts))]
     results = []
     with kept_generators():
         for position, sample in enumerate(samples):
             image = open_rgb(position, sample)
             with naming(position):
-                seed_generators(seeds[position])
-                results.append(image if transform is None else transform(image))
-    if not isinstance(results[0], Tensor):
-        raise TypeError(
-            f"the transform gives {type(results[0]).__name__}, expected a tensor; "
-            "ToTensor() or its like is missing"
-        )
-    batch: Tensor = default_collate(results)
-    return batch
+                results.append(apply_views(parts, image, [of_view[position] for of_view in seeds]))
+    for made in results[0]:
+        if not isinstance(made, Tensor):
+            raise TypeError(
+                f"the transform gives {type(made).__name__}, expected a tensor; "
+                "ToTensor() or its like is missing"
+            )
+    return [default_collate(list(view)) for view in zip(*results, strict=True)]

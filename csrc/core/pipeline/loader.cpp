@@ -34,10 +34,10 @@ const LoaderOptions& checked(const LoaderOptions& options) {
 }  // namespace
 
 struct Loader::State {
-  State(std::shared_ptr<const SampleSource> source, std::shared_ptr<const SamplePlan> first_plan,
+  State(std::shared_ptr<const SampleSource> source, std::shared_ptr<const ViewPlans> first_plans,
         const LoaderOptions& options)
       : shared(std::make_shared<LoaderShared>(std::move(source), checked(options))),
-        plan(std::move(first_plan)) {}
+        plans(std::move(first_plans)) {}
 
   void check_process() const;
   void start_threads();
@@ -50,7 +50,7 @@ struct Loader::State {
 
   // Holders of zones may outlive the loader for the time of a call.
   const std::shared_ptr<LoaderShared> shared;
-  std::shared_ptr<const SamplePlan> plan;
+  std::shared_ptr<const ViewPlans> plans;
   std::uint64_t generation = 0;  // of the stream, guarded by the mutex
   std::vector<std::thread> threads;
   std::unique_ptr<LoaderWorker> here;  // without workers: for the thread that calls next()
@@ -180,9 +180,9 @@ void Loader::State::wait_for_batch(std::int64_t deadline_ns, std::unique_lock<st
   shared->consumer_wait_ns += steady_ns() - began;
 }
 
-Loader::Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const SamplePlan> plan,
+Loader::Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const ViewPlans> plans,
                const LoaderOptions& options)
-    : state_(std::make_unique<State>(std::move(source), std::move(plan), options)) {
+    : state_(std::make_unique<State>(std::move(source), std::move(plans), options)) {
   state_->shared->station->on_free([weak = std::weak_ptr(state_->shared)] {
     if (const auto shared = weak.lock()) shared->on_zone_free();
   });
@@ -200,15 +200,15 @@ Loader::~Loader() {
   state_->join_threads();
 }
 
-void Loader::start(std::shared_ptr<const SamplePlan> plan, std::uint64_t seed,
+void Loader::start(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed,
                    std::uint32_t epoch) {
   stop();
   LoaderShared& s = *state_->shared;
-  if (plan) {
-    if (plan->image_bytes() != state_->plan->image_bytes()) s.station->trim();
-    state_->plan = std::move(plan);
+  if (plans) {
+    if (plans->image_bytes() != state_->plans->image_bytes()) s.station->trim();
+    state_->plans = std::move(plans);
   }
-  auto stream = std::make_shared<Stream>(state_->plan, seed, epoch);
+  auto stream = std::make_shared<Stream>(state_->plans, seed, epoch);
   if (state_->here) state_->here->begin(*stream);
   s.feeder.start();
   const std::lock_guard lock(s.mutex);
@@ -296,7 +296,7 @@ NextState Loader::next(std::int64_t timeout_ms, Batch& batch) {
     const std::shared_ptr<StreamBatch> taken = stream->take_front();
     made.number = taken->number;
     made.size = taken->size;
-    made.plan = stream->plan();
+    made.plans = stream->plans();
     made.zone = std::move(taken->zone);
     made.foreign_slots = std::move(taken->foreign_slots);
     ++s.num_batches;

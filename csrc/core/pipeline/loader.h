@@ -22,9 +22,9 @@
 
 #include "jpeg/decode.h"
 #include "pipeline/block_feeder.h"
-#include "pipeline/sample_plan.h"
 #include "pipeline/sample_source.h"
 #include "pipeline/transfer_station.h"
+#include "pipeline/view_plans.h"
 
 namespace dts {
 
@@ -52,7 +52,7 @@ struct Batch {
   std::int64_t number = 0;
   std::int64_t size = 0;
   std::shared_ptr<Zone> zone;
-  std::shared_ptr<const SamplePlan> plan;   // by which it was made
+  std::shared_ptr<const ViewPlans> plans;   // by which it was made
   std::vector<std::int64_t> foreign_slots;  // their images hold anything
 };
 
@@ -71,15 +71,15 @@ struct LoaderStats {
 
 class Loader {
  public:
-  Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const SamplePlan> plan,
+  Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const ViewPlans> plans,
          const LoaderOptions& options);
   ~Loader();  // stops and joins all threads
   Loader(const Loader&) = delete;
   Loader& operator=(const Loader&) = delete;
 
-  // Ends the present stream and begins another. The plan may be another one; null: the one
+  // Ends the present stream and begins another. The plans may be others; null: those
   // before. InvalidArgument: the feeder's buffers are in use.
-  void start(std::shared_ptr<const SamplePlan> plan, std::uint64_t seed, std::uint32_t epoch);
+  void start(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed, std::uint32_t epoch);
   // Units and batches cut the same stream in two ways; either may be ahead of the other
   // until finish(). occurrences: one per sample of the units, or empty (all 0).
   // InvalidArgument, OutOfRange: the arguments can't be used, and the stream can't go on.

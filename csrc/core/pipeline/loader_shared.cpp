@@ -32,7 +32,8 @@ void LoaderShared::open_ahead(bool for_next) {
     const bool is_first = stream->num_delivered() == 0;
     if (!for_next && !is_first && station->num_held() > options.prefetch_batches) break;
     try {
-      stream->open_next(station->acquire({next->size, stream->plan()->image_bytes()}));
+      const ViewPlans& plans = *stream->plans();
+      stream->open_next(station->acquire({next->size, plans.image_bytes(), plans.num_views()}));
     } catch (const std::bad_alloc&) {
       // Without room to read ahead there may still be room for one batch after the other.
       if (for_next && next == stream->front()) throw;

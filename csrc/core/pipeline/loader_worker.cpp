@@ -32,11 +32,13 @@ std::vector<std::byte> encoded_bytes(const SampleView& view) {
 
 void LoaderWorker::begin(Stream& stream) {
   position_ = first_;
-  if (plan_ != stream.plan()) {
-    runner_.reset();
-    runner_ = std::make_unique<SampleRunner>(stream.plan());
-    plan_ = stream.plan();
-  }
+  if (plans_ == stream.plans()) return;
+  runner_.reset();
+  runner_ = std::make_unique<SampleRunner>(stream.plans());
+  plans_ = stream.plans();
+  image_bytes_.clear();
+  for (const SamplePlan& plan : plans_->plans) image_bytes_.push_back(plan.image_bytes());
+  outs_.resize(image_bytes_.size());
 }
 
 void LoaderWorker::take_next(Stream& stream) {
@@ -92,12 +94,17 @@ bool LoaderWorker::move_to(Stream& stream, std::int64_t position) {
   if (!wait_for_places(stream, position, lock)) return false;
   if (leaves_unit && !wait_for_unit(stream, lock)) return false;
   if (stream.is_stopped.load(std::memory_order_relaxed)) return false;
-  zone_ = batch_->zone.get();
+  if (zone_ == nullptr) enter_zone();
   if (!is_working_) {
     is_working_ = true;
     ++shared_.num_working;
   }
   return true;
+}
+
+void LoaderWorker::enter_zone() {
+  zone_ = batch_->zone.get();
+  plans_->view_offsets(zone_->batch_size(), view_offsets_);
 }
 
 // Until the position's unit and batch are known and the batch is open.
@@ -150,15 +157,17 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   key.epoch = stream.epoch();
   key.index = static_cast<std::uint64_t>(index);
   key.occurrence = static_cast<std::uint32_t>(occurrence & 0xFFFF);
-  std::byte* const out = zone_->images() + slot * zone_->image_bytes();
+  for (std::size_t view = 0; view < outs_.size(); ++view) {
+    outs_[view] = zone_->images() + view_offsets_[view] + slot * image_bytes_[view];
+  }
   const SampleView& view = views_[place];
   DecodeStatus status = DecodeStatus::kNotJpeg;
   if (view.height > 0) {
     const ConstImageView pixels{reinterpret_cast<const std::uint8_t*>(view.bytes.data()),
                                 view.height, view.width, view.channels, view.width * view.channels};
-    status = runner_->run(pixels, key, out);
+    status = runner_->run(pixels, key, outs_);
   } else if (!view.is_missing) {
-    status = runner_->run(view.bytes, key, out);
+    status = runner_->run(view.bytes, key, outs_);
   }
   if (status != DecodeStatus::kOk) {
     ForeignSample foreign;

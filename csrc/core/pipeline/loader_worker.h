@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <vector>
 
 #include "pipeline/loader_shared.h"
 #include "pipeline/sample_runner.h"
@@ -39,6 +40,7 @@ class LoaderWorker {
   bool move_to(Stream& stream, std::int64_t position);
   bool wait_for_places(Stream& stream, std::int64_t position, std::unique_lock<std::mutex>& lock);
   bool wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock);
+  void enter_zone();
   void run_sample(Stream& stream, std::int64_t position);
   void add_foreign(ForeignSample foreign, const SampleView& view);
   void leave_unit();
@@ -52,8 +54,9 @@ class LoaderWorker {
   const std::int64_t first_;
   const std::int64_t stride_;
 
-  std::shared_ptr<const SamplePlan> plan_;
+  std::shared_ptr<const ViewPlans> plans_;
   std::unique_ptr<SampleRunner> runner_;
+  std::vector<std::int64_t> image_bytes_;  // of each view
 
   std::int64_t position_ = 0;
   std::int64_t deadline_ns_ = BlockFeeder::kForEver;  // another: of run_until()
@@ -66,6 +69,8 @@ class LoaderWorker {
 
   std::shared_ptr<StreamBatch> batch_;
   Zone* zone_ = nullptr;  // the batch's while this worker has something to do in it
+  std::vector<std::int64_t> view_offsets_;  // where each view's images begin in it
+  std::vector<void*> outs_;                 // where each view's image of the sample goes
   std::int64_t done_in_batch_ = 0;
 };
 

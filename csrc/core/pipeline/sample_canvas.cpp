@@ -27,6 +27,16 @@ ConstImageView part_of(const ConstImageView& image, const Box& box) {
           image.stride};
 }
 
+bool has_pixels(const Box& box) { return box.height > 0 && box.width > 0; }
+
+// The smallest box that holds both.
+Box around(const Box& one, const Box& other) {
+  const std::int64_t top = std::min(one.top, other.top);
+  const std::int64_t left = std::min(one.left, other.left);
+  return {top, left, std::max(one.top + one.height, other.top + other.height) - top,
+          std::max(one.left + one.width, other.left + other.width) - left};
+}
+
 }  // namespace
 
 SampleCanvas::SampleCanvas(PassOrder pass_order) : resampler_(best_simd_level(), pass_order) {}
@@ -38,17 +48,18 @@ DecodeStatus SampleCanvas::refuse(const std::string& reason) {
 
 DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels, bool keep_gray) {
   error_.clear();
-  pixels_ = {};
-  slot_ = -1;
-  is_encoded_ = true;
+  opened_ = decoded_ = {};
+  surveyed_ = {};
+  was_encoded_ = true;
   const DecodeStatus status = decoder_.open(encoded);
   if (status != DecodeStatus::kOk) {
     error_ = decoder_.error();
     return status;
   }
   const JpegFrame& frame = decoder_.frame();
-  channels_ = keep_gray && frame.is_gray ? 1 : 3;
-  geometry_ = FusedGeometry({frame.height, frame.width});
+  opened_channels_ = keep_gray && frame.is_gray ? 1 : 3;
+  opened_size_ = {frame.height, frame.width};
+  rewind();
   if (max_pixels > 0 && frame.width * frame.height > max_pixels) {
     return refuse("the image has " + size_text({frame.height, frame.width}) +
                   " pixels, more than the limit of " + std::to_string(max_pixels));
@@ -58,13 +69,36 @@ DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels, 
 
 DecodeStatus SampleCanvas::open(const ConstImageView& pixels, std::int64_t channels) {
   error_.clear();
-  pixels_ = pixels;
-  slot_ = -1;
-  channels_ = channels;
-  is_encoded_ = false;
-  geometry_ = FusedGeometry({pixels.height, pixels.width});
+  opened_ = pixels;
+  decoded_ = {};
+  opened_channels_ = channels;
+  opened_size_ = {pixels.height, pixels.width};
+  was_encoded_ = false;
+  rewind();
   if (!is_holdable(size())) return refuse("the image has " + size_text(size()) + " pixels");
   return DecodeStatus::kOk;
+}
+
+void SampleCanvas::rewind() {
+  pixels_ = opened_;
+  slot_ = -1;
+  channels_ = opened_channels_;
+  is_encoded_ = was_encoded_;
+  geometry_ = FusedGeometry(opened_size_);
+  is_surveying_ = has_surveyed_ = false;
+}
+
+void SampleCanvas::survey() {
+  rewind();
+  is_surveying_ = true;
+}
+
+DecodeStatus SampleCanvas::decode_surveyed() {
+  const DecodeStatus status = decoder_.decode(surveyed_, opened_channels_ == 1, &decoded_);
+  if (status == DecodeStatus::kOk) return status;
+  error_ = decoder_.error();
+  decoded_ = {};
+  return status;
 }
 
 DecodeStatus SampleCanvas::resize(const ImageSize& size, Filter filter) {
@@ -173,6 +207,17 @@ DecodeStatus SampleCanvas::read(const Box& box, ConstImageView* part) {
   if (!is_encoded_) {
     *part = part_of(pixels_, box);
     return part->channels == channels_ ? DecodeStatus::kOk : repeat_gray(part);
+  }
+  if (is_surveying_) {
+    surveyed_ = has_pixels(surveyed_) ? around(surveyed_, box) : box;
+    has_surveyed_ = true;
+    return DecodeStatus::kUnsupported;
+  }
+  if (decoded_.data != nullptr) {
+    const Box inner = {box.top - surveyed_.top, box.left - surveyed_.left, box.height, box.width};
+    *part = part_of(decoded_, inner);
+    is_encoded_ = false;
+    return DecodeStatus::kOk;
   }
   const DecodeStatus status = decoder_.decode(box, channels_ == 1, part);
   if (status != DecodeStatus::kOk) error_ = decoder_.error();

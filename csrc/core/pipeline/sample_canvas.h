@@ -4,6 +4,9 @@
 // and resampled. Flips stay open as long as possible: most operations give the same result
 // before and after them, and the tail flips for nothing.
 //
+// Several results of one encoded image: survey() each of them up to the first operation
+// that needs pixels, decode_surveyed() once, then rewind() and do each of them.
+//
 // Input: encoded bytes or pixels of the caller, which must stay until the next open().
 // Output: views of memory that the canvas or the caller owns, valid until the next call.
 // Memory is used again, and grows with the largest image. One canvas per thread.
@@ -32,6 +35,18 @@ class SampleCanvas {
   DecodeStatus open(ConstByteSpan encoded, std::int64_t max_pixels, bool keep_gray = false);
   // kUnsupported: an image without pixels. One channel becomes RGB where `channels` is 3.
   DecodeStatus open(const ConstImageView& pixels, std::int64_t channels);
+
+  // The image as it was opened, for another result of it. Views that were handed out before
+  // are no longer valid.
+  void rewind();
+  // As rewind(); from here on nothing is decoded: what needs pixels returns kUnsupported, and
+  // has_surveyed() is true. Only after open() of an encoded image.
+  void survey();
+  bool is_encoded() const { return was_encoded_; }
+  bool has_surveyed() const { return has_surveyed_; }
+  // Decodes, once, all that the surveyed results need; results that are begun by rewind() take
+  // their pixels from it.
+  DecodeStatus decode_surveyed();
 
   ImageSize size() const { return geometry_.size(); }
   std::int64_t channels() const { return channels_; }
@@ -79,6 +94,16 @@ class SampleCanvas {
   std::array<Scratch, 2> memory_;  // the present state and the next, in turn
   Scratch spare_;
   std::string error_;
+
+  ConstImageView opened_;  // pixels as they were opened; encoded: none
+  std::int64_t opened_channels_ = 0;
+  ImageSize opened_size_;
+  bool was_encoded_ = false;
+
+  bool is_surveying_ = false;
+  bool has_surveyed_ = false;  // the present result
+  Box surveyed_;               // around what all of them need; of no size: nothing yet
+  ConstImageView decoded_;     // the pixels of surveyed_; none: each result decodes its own
 
   bool is_encoded_ = false;  // not decoded yet
   ConstImageView pixels_;    // what geometry_ is to be done to, once decoded

@@ -50,16 +50,29 @@ bool can_keep_gray(const SamplePlan& plan) {
   return false;
 }
 
+ChoiceKey view_key(const ChoiceKey& sample_key, std::size_t view) {
+  ChoiceKey key = sample_key;
+  key.view += static_cast<std::uint32_t>(view);
+  return key;
+}
+
 }  // namespace
 
 struct SampleRunner::State {
-  explicit State(std::shared_ptr<const SamplePlan> shared_plan)
-      : plan(std::move(shared_plan)),
-        keep_gray(can_keep_gray(*plan)),
-        canvas(plan->pass_order),
-        normalize(plan->tail) {}
+  explicit State(std::shared_ptr<const ViewPlans> shared_views)
+      : views(std::move(shared_views)),
+        keep_gray(std::all_of(views->plans.begin(), views->plans.end(), can_keep_gray)),
+        canvas(views->plans.front().pass_order) {
+    normalizers.reserve(views->plans.size());
+    for (const SamplePlan& plan : views->plans) normalizers.emplace_back(plan.tail);
+  }
 
-  DecodeStatus run_steps(const ChoiceKey& sample_key, void* out);
+  void check_outs(std::size_t num_outs) const;
+  DecodeStatus decode_once(const ChoiceKey& sample_key);
+  DecodeStatus run_views(const ChoiceKey& sample_key, std::span<void* const> outs);
+  DecodeStatus run_steps(const SamplePlan& plan, ChoiceKey& key, ConstImageView* pixels,
+                         bool* flip);
+  DecodeStatus run_view(std::size_t view, ChoiceKey key, void* out);
   DecodeStatus apply(const Step& step, const ChoiceKey& key);
   DecodeStatus resized_crop(const Step& step, const ChoiceKey& key);
   DecodeStatus random_crop(const Step& step, const ChoiceKey& key);
@@ -69,32 +82,74 @@ struct SampleRunner::State {
   DecodeStatus rotate(const Step& step, const ChoiceKey& key);
   DecodeStatus blur(const Step& step, const ChoiceKey& key);
 
-  std::shared_ptr<const SamplePlan> plan;
+  std::shared_ptr<const ViewPlans> views;
   bool keep_gray;
   SampleCanvas canvas;
-  FusedNormalize normalize;
+  std::vector<FusedNormalize> normalizers;
 };
 
-DecodeStatus SampleRunner::State::run_steps(const ChoiceKey& sample_key, void* out) {
-  ChoiceKey key = sample_key;
-  for (const Step& step : plan->steps) {
+void SampleRunner::State::check_outs(std::size_t num_outs) const {
+  if (num_outs == normalizers.size()) return;
+  throw InvalidArgument("there are " + std::to_string(num_outs) + " places for " +
+                        std::to_string(normalizers.size()) + " views, expected as many");
+}
+
+// Each view's crop, then the pixels that any of them needs. What a plan can't do to this image
+// is mostly found before anything is decoded.
+DecodeStatus SampleRunner::State::decode_once(const ChoiceKey& sample_key) {
+  ConstImageView pixels;
+  bool flip = false;
+  for (std::size_t view = 0; view < normalizers.size(); ++view) {
+    canvas.survey();
+    ChoiceKey key = view_key(sample_key, view);
+    const DecodeStatus status = run_steps(views->plans[view], key, &pixels, &flip);
+    if (!canvas.has_surveyed()) return status;
+  }
+  return canvas.decode_surveyed();
+}
+
+// The canvas is open. One view decodes what it needs when it needs it.
+DecodeStatus SampleRunner::State::run_views(const ChoiceKey& sample_key,
+                                            std::span<void* const> outs) {
+  if (canvas.is_encoded() && outs.size() > 1) {
+    const DecodeStatus status = decode_once(sample_key);
+    if (status != DecodeStatus::kOk) return status;
+  }
+  for (std::size_t view = 0; view < outs.size(); ++view) {
+    canvas.rewind();
+    const DecodeStatus status = run_view(view, view_key(sample_key, view), outs[view]);
+    if (status != DecodeStatus::kOk) return status;
+  }
+  return DecodeStatus::kOk;
+}
+
+// Up to the pixels of the result.
+DecodeStatus SampleRunner::State::run_steps(const SamplePlan& plan, ChoiceKey& key,
+                                            ConstImageView* pixels, bool* flip) {
+  for (const Step& step : plan.steps) {
     key.op = step.op;
     const DecodeStatus status = apply(step, key);
     if (status != DecodeStatus::kOk) return status;
   }
-  const ImageSize wanted = {plan->height, plan->width};
+  const ImageSize wanted = {plan.height, plan.width};
   if (canvas.size() != wanted) {
     return canvas.refuse("the transform gives an image of " + size_text(canvas.size()) +
                          " pixels, expected " + size_text(wanted) + " like the others");
   }
+  return canvas.finish(pixels, flip);
+}
+
+DecodeStatus SampleRunner::State::run_view(std::size_t view, ChoiceKey key, void* out) {
+  const SamplePlan& plan = views->plans[view];
   ConstImageView pixels;
   bool flip = false;
-  const DecodeStatus status = canvas.finish(&pixels, &flip);
+  const DecodeStatus status = run_steps(plan, key, &pixels, &flip);
   if (status != DecodeStatus::kOk) return status;
+  const FusedNormalize& normalize = normalizers[view];
   normalize.run(pixels, flip, out);
-  if (plan->maybe_erasing) {
-    key.op = plan->maybe_erasing->op;
-    erase_randomly(*plan->maybe_erasing, normalize, key, plan->height, plan->width, out);
+  if (plan.maybe_erasing) {
+    key.op = plan.maybe_erasing->op;
+    erase_randomly(*plan.maybe_erasing, normalize, key, plan.height, plan.width, out);
   }
   return status;
 }
@@ -258,25 +313,30 @@ DecodeStatus SampleRunner::State::blur(const Step& step, const ChoiceKey& key) {
   return status;
 }
 
-SampleRunner::SampleRunner(std::shared_ptr<const SamplePlan> plan)
-    : state_(std::make_unique<State>(std::move(plan))) {}
+SampleRunner::SampleRunner(std::shared_ptr<const ViewPlans> views)
+    : state_(std::make_unique<State>(std::move(views))) {}
 
 SampleRunner::~SampleRunner() = default;
 
-DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key, void* out) {
+DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key,
+                               std::span<void* const> outs) {
+  state_->check_outs(outs.size());
   SampleCanvas& canvas = state_->canvas;
   try {
-    const DecodeStatus status = canvas.open(encoded, state_->plan->max_pixels, state_->keep_gray);
-    return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
+    const std::int64_t max_pixels = state_->views->plans.front().max_pixels;
+    const DecodeStatus status = canvas.open(encoded, max_pixels, state_->keep_gray);
+    return status == DecodeStatus::kOk ? state_->run_views(key, outs) : status;
   } catch (const InvalidArgument& error) {
     // An operation that can't be done to an image of this size.
     return canvas.refuse(error.what());
   }
 }
 
-DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& key, void* out) {
+DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& key,
+                               std::span<void* const> outs) {
+  state_->check_outs(outs.size());
   SampleCanvas& canvas = state_->canvas;
-  const std::int64_t expected = state_->plan->source_channels;
+  const std::int64_t expected = state_->views->plans.front().source_channels;
   if (pixels.channels != expected && (pixels.channels != 1 || expected != 3)) {
     return canvas.refuse("the image has " + std::to_string(pixels.channels) +
                          " channels, expected " + std::to_string(expected));
@@ -284,10 +344,18 @@ DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& ke
   const bool keep_gray = pixels.channels == 1 && state_->keep_gray;
   try {
     const DecodeStatus status = canvas.open(pixels, keep_gray ? 1 : expected);
-    return status == DecodeStatus::kOk ? state_->run_steps(key, out) : status;
+    return status == DecodeStatus::kOk ? state_->run_views(key, outs) : status;
   } catch (const InvalidArgument& error) {
     return canvas.refuse(error.what());
   }
+}
+
+DecodeStatus SampleRunner::run(ConstByteSpan encoded, const ChoiceKey& key, void* out) {
+  return run(encoded, key, std::span<void* const>(&out, 1));
+}
+
+DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& key, void* out) {
+  return run(pixels, key, std::span<void* const>(&out, 1));
 }
 
 const std::string& SampleRunner::error() const { return state_->canvas.error(); }

@@ -19,8 +19,8 @@
 #include <memory>
 #include <vector>
 
-#include "pipeline/sample_plan.h"
 #include "pipeline/transfer_station.h"
+#include "pipeline/view_plans.h"
 
 namespace dts {
 
@@ -48,12 +48,12 @@ struct StreamBatch {
 
 class Stream {
  public:
-  Stream(std::shared_ptr<const SamplePlan> plan, std::uint64_t seed, std::uint32_t epoch)
-      : plan_(std::move(plan)), seed_(seed), epoch_(epoch) {}
+  Stream(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed, std::uint32_t epoch)
+      : plans_(std::move(plans)), seed_(seed), epoch_(epoch) {}
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  const std::shared_ptr<const SamplePlan>& plan() const { return plan_; }
+  const std::shared_ptr<const ViewPlans>& plans() const { return plans_; }
   std::uint64_t seed() const { return seed_; }
   std::uint32_t epoch() const { return epoch_; }
 
@@ -98,7 +98,7 @@ class Stream {
   const std::exception_ptr& error() const { return error_; }
 
  private:
-  const std::shared_ptr<const SamplePlan> plan_;
+  const std::shared_ptr<const ViewPlans> plans_;
   const std::uint64_t seed_;
   const std::uint32_t epoch_;
 

@@ -12,7 +12,6 @@
 namespace dts {
 namespace {
 
-constexpr std::size_t kAlignment = 256;
 constexpr std::size_t kGuardBytes = 16;
 constexpr std::byte kGuard{0xA5};
 
@@ -20,12 +19,16 @@ constexpr std::byte kGuard{0xA5};
 
 std::size_t ZoneLayout::images_offset() const {
   const auto numbers = static_cast<std::uint64_t>(batch_size) * 2 * sizeof(std::int64_t);
-  return align_up(numbers, kAlignment);
+  return align_up(numbers, kZoneAlignment);
+}
+
+std::size_t ZoneLayout::images_bytes() const {
+  const auto gaps = static_cast<std::size_t>(num_views - 1) * kZoneAlignment;
+  return static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(image_bytes) + gaps;
 }
 
 std::size_t ZoneLayout::total_bytes() const {
-  return images_offset() +
-         static_cast<std::size_t>(batch_size) * static_cast<std::size_t>(image_bytes) + kGuardBytes;
+  return images_offset() + images_bytes() + kGuardBytes;
 }
 
 std::int64_t* Zone::labels() const { return reinterpret_cast<std::int64_t*>(memory_); }
@@ -102,8 +105,9 @@ Zone TransferStation::take_or_make(const ZoneLayout& layout) {
 
 std::shared_ptr<Zone> TransferStation::acquire(const ZoneLayout& layout) {
   constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max() / 4;
-  if (layout.batch_size < 1 || layout.image_bytes < 0 ||
-      layout.batch_size > kMaxBytes / (layout.image_bytes + 16)) {
+  constexpr std::int64_t kMaxViews = 1 << 20;
+  if (layout.batch_size < 1 || layout.image_bytes < 0 || layout.num_views < 1 ||
+      layout.num_views > kMaxViews || layout.batch_size > kMaxBytes / (layout.image_bytes + 16)) {
     throw InvalidArgument("a batch of " + std::to_string(layout.batch_size) + " images of " +
                           std::to_string(layout.image_bytes) +
                           " bytes each can't be made: expected at least one image and a size "

@@ -3,6 +3,8 @@
 //
 //   [labels int64][indices int64][pad][images][16-byte guard]     images at a multiple of 256
 //
+// (of several views: those of view 0, pad to 256, those of view 1, ...),
+//
 // and is used again only when nobody holds it any more: tensors made of it keep it. The
 // station outlives its zones' holders (shared ownership), and keeps a few free zones.
 // Thread-safe. In a forked child a zone that is let go of is simply freed there: the
@@ -21,9 +23,15 @@
 
 namespace dts {
 
+// Images of a zone, and those of each view, begin at a multiple of this.
+inline constexpr std::size_t kZoneAlignment = 256;
+
 struct ZoneLayout {
   std::int64_t batch_size = 0;
-  std::int64_t image_bytes = 0;
+  std::int64_t image_bytes = 0;  // of one sample, all views together
+  std::int64_t num_views = 1;
+  // What the images may take, with the room between views.
+  std::size_t images_bytes() const;
   std::size_t images_offset() const;
   std::size_t total_bytes() const;
   bool operator==(const ZoneLayout&) const = default;

@@ -81,12 +81,15 @@ inline LoaderOptions options_of(int num_workers, int prefetch_batches = 2,
   return options;
 }
 
-// Flips one image in two and leaves the bytes as they are.
-inline std::shared_ptr<const SamplePlan> flip_plan() {
-  return std::make_shared<const SamplePlan>(
-      parse_plan("source channels=3 max_pixels=0 pass_order=2\n"
-                 "horizontal_flip op=0 p=0.5\n"
-                 "output height=4 width=4 channels=3 dtype=0 layout=0 scale=0\n"));
+// Flips one image in two and leaves the bytes as they are; so many views of it.
+inline std::shared_ptr<const ViewPlans> flip_plan(int num_views = 1) {
+  const std::string plan =
+      "source channels=3 max_pixels=0 pass_order=2\n"
+      "horizontal_flip op=0 p=0.5\n"
+      "output height=4 width=4 channels=3 dtype=0 layout=0 scale=0\n";
+  std::string text = plan;
+  for (int view = 1; view < num_views; ++view) text += "view\n" + plan;
+  return std::make_shared<const ViewPlans>(parse_view_plans(text));
 }
 
 // A stream: its samples, and the two ways in which they are cut.
@@ -157,7 +160,8 @@ inline NextState next_batch(Loader& loader, Batch& batch) {
 
 // What a runner of its own makes of the sample; empty: it is for Python.
 inline Bytes reference_image(SampleRunner& runner, const PixelSet& set, std::int64_t sample,
-                             std::int64_t occurrence, std::uint64_t seed, std::uint32_t epoch) {
+                             std::int64_t occurrence, std::uint64_t seed, std::uint32_t epoch,
+                             std::uint32_t view = 0) {
   if (set.foreign.contains(sample) || set.missing.contains(sample)) return {};
   const Bytes pixels = PixelSet::pixels(sample);
   ChoiceKey key;
@@ -165,6 +169,7 @@ inline Bytes reference_image(SampleRunner& runner, const PixelSet& set, std::int
   key.epoch = epoch;
   key.index = static_cast<std::uint64_t>(set.choice_index(sample));
   key.occurrence = static_cast<std::uint32_t>(occurrence);
+  key.view = view;
   Bytes out(PixelSet::kBytes);
   REQUIRE(runner.run(ConstImageView{reinterpret_cast<const std::uint8_t*>(pixels.data()),
                                     PixelSet::kSide, PixelSet::kSide, 3, PixelSet::kSide * 3},

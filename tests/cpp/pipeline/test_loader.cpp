@@ -81,10 +81,10 @@ TEST_CASE("an empty stream ends at once") {
 TEST_CASE("another plan begins with the next stream") {
   auto set = std::make_shared<PixelSet>(20);
   dts::Loader loader(set, flip_plan(), options_of(2));
-  const auto small = std::make_shared<const dts::SamplePlan>(
-      dts::parse_plan("source channels=3 max_pixels=0 pass_order=2\n"
-                      "center_crop height=2 width=2\n"
-                      "output height=2 width=2 channels=3 dtype=1 layout=1 scale=0\n"));
+  const auto small = std::make_shared<const dts::ViewPlans>(
+      dts::parse_view_plans("source channels=3 max_pixels=0 pass_order=2\n"
+                            "center_crop height=2 width=2\n"
+                            "output height=2 width=2 channels=3 dtype=1 layout=1 scale=0\n"));
   dts::Batch batch;
   for (const auto& [plan, image_bytes] :
        {std::pair{small, 48}, std::pair{flip_plan(), 48}, std::pair{small, 48}}) {

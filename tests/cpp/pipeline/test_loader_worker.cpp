@@ -113,8 +113,8 @@ TEST_CASE("nothing is allocated per sample") {
   const Bytes pixels = noise(1000 * PixelSet::kBytes, 1);
   const auto source = std::make_shared<dts::PixelSource>(
       pixels, PixelSet::kSide, PixelSet::kSide, 3, std::vector<std::int64_t>(1000, 1), nullptr);
-  for (const int num_workers : {0, 1, 3}) {
-    dts::Loader loader(source, flip_plan(), options_of(num_workers));
+  for (const auto& [num_workers, num_views] : {std::pair{0, 1}, {1, 1}, {3, 1}, {0, 3}, {3, 3}}) {
+    dts::Loader loader(source, flip_plan(num_views), options_of(num_workers));
     std::int64_t counted = 0;
     for (std::uint32_t epoch = 0; epoch < 2; ++epoch) {
       const auto stream = plain_stream(kSamples, 1000, 1000, 250);
@@ -127,5 +127,44 @@ TEST_CASE("nothing is allocated per sample") {
     }
     // 80 batches and 20 units.
     CHECK(counted < 100 * 15);
+  }
+}
+
+TEST_CASE("a batch has the images of view 0, then those of view 1, and so on") {
+  auto set = std::make_shared<PixelSet>(60);
+  set->foreign = {4, 30};
+  const auto plans = flip_plan(3);
+  for (const auto& [num_workers, reproducible] : {std::pair{0, true}, {3, true}, {3, false}}) {
+    dts::Loader loader(set, plans, options_of(num_workers, 2, reproducible));
+    const auto stream = plain_stream(60, 60, 20, 7);
+    loader.start(nullptr, 6, 2);
+    append_all(loader, stream);
+    dts::SampleRunner runner(flip_plan());
+    dts::Batch batch;
+    std::vector<std::int64_t> offsets;
+    std::int64_t sample = 0;
+    int num_differing = 0;
+    while (next_batch(loader, batch) == dts::NextState::kBatch) {
+      CHECK(batch.plans->num_views() == 3);
+      CHECK(batch.zone->guard_is_whole());
+      batch.plans->view_offsets(batch.size, offsets);
+      bool is_equal = true;
+      for (std::int64_t slot = 0; slot < batch.size; ++slot, ++sample) {
+        if (set->foreign.contains(sample)) continue;
+        is_equal &= batch.zone->labels()[slot] == set->label(sample);
+        const std::byte* images[3];
+        for (std::uint32_t view = 0; view < 3; ++view) {
+          images[view] = batch.zone->images() + offsets[view] + slot * PixelSet::kBytes;
+          const Bytes expected = reference_image(runner, *set, sample, 0, 6, 2, view);
+          is_equal &= std::memcmp(images[view], expected.data(), expected.size()) == 0;
+        }
+        num_differing += std::memcmp(images[0], images[1], PixelSet::kBytes) != 0 ? 1 : 0;
+      }
+      CHECK(is_equal);
+    }
+    CHECK(sample == 60);
+    CHECK(num_differing > 10);
+    CHECK(loader.take_foreign().size() == 2);
+    CHECK(loader.stats().num_samples == 60);
   }
 }

@@ -14,8 +14,8 @@ using dts::Box;
 using dts::ChoiceKey;
 using dts::ConstImageView;
 using dts::DecodeStatus;
-using dts::SamplePlan;
 using dts::SampleRunner;
+using dts::ViewPlans;
 using dts::testing::Bytes;
 using dts::testing::Picture;
 
@@ -27,8 +27,8 @@ const std::string kStandard =
     "output height=48 width=56 channels=3 dtype=1 layout=0 scale=1 mean=0.485,0.456,0.406 "
     "std=0.229,0.224,0.225\n";
 
-std::shared_ptr<const SamplePlan> plan_of(const std::string& text) {
-  return std::make_shared<const SamplePlan>(dts::parse_plan(text));
+std::shared_ptr<const ViewPlans> plan_of(const std::string& text) {
+  return std::make_shared<const ViewPlans>(dts::parse_view_plans(text));
 }
 
 std::string replaced(std::string text, const std::string& old, const std::string& by) {
@@ -56,7 +56,7 @@ std::vector<float> run(SampleRunner& runner, const Bytes& data, const ChoiceKey&
 TEST_CASE("the standard plan is crop, resize, flip and normalize") {
   const auto plan = plan_of(kStandard);
   SampleRunner runner(plan);
-  const dts::FusedNormalize normalize(plan->tail);
+  const dts::FusedNormalize normalize(plan->plans[0].tail);
   dts::Resampler resampler;
   int num_flipped = 0;
   for (const Bytes& data : photos()) {
@@ -191,7 +191,7 @@ TEST_CASE("the order of the resampler's passes is the plan's") {
         plan_of("source channels=3 max_pixels=0 pass_order=" + std::to_string(number) +
                 "\nresize height=11 width=8 filter=3\n"
                 "output height=11 width=8 channels=3 dtype=0 layout=1 scale=0\n");
-    dts::Resampler resampler(dts::best_simd_level(), plan->pass_order);
+    dts::Resampler resampler(dts::best_simd_level(), plan->plans[0].pass_order);
     Picture expected(11, 8, 3);
     const auto resize = resampler.plan(dts::Filter::kBicubic, 9, 120, 8, 11, {0, 0, 11, 8});
     const Picture source = dts::testing::cut(picture, resize.source_box);
