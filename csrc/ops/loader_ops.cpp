@@ -194,7 +194,8 @@ Tensor loader_stats(std::int64_t loader) {
                                     stats.num_foreign,      stats.work_ns,
                                     stats.wait_for_data_ns, stats.wait_for_room_ns,
                                     stats.consumer_wait_ns, stats.feeder.bytes_read,
-                                    stats.feeder.read_ns,   stats.feeder.blocks_read};
+                                    stats.feeder.read_ns,   stats.feeder.blocks_read,
+                                    stats.num_spliced};
     return int64_tensor(numbers);
   });
 }

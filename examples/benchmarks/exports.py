@@ -7,7 +7,7 @@
 DATA is a folder of class folders of JPEGs (make one with make_imagenet_like.py). Each form is
 converted once, beside `cat` of the same files and a pool of processes that do level 3's resize and
 encoding with Pillow alone. Then the forms are trained from in turns, as loader.py does,
-with DataLoader(ImageFolder) as the base of the ratios.
+with DataLoader(ImageFolder) as the base of the ratios, and FFCV beside them where it is installed.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from ffcv_rival import ffcv_loaders
+from jpeg_kinds import KINDS, kind_of
 from loader import epoch_of, make_transform
 from measuring import Contestant, in_turns, machine, table
 from PIL import Image
@@ -101,6 +103,20 @@ def line(name: str, num_images: int, seconds: float, cpu: float, more: str = "")
     print(f"{name:<30}{seconds:9.2f} s {rate:9.0f} images/s {each:9.2f} CPU ms/image  {more}")
 
 
+def report_kinds(paths: list[str], stored_sizes: list[int]) -> None:
+    """Stored bytes beside the source's, by the way in which the source is coded."""
+    sums = {kind: [0, 0, 0] for kind in KINDS}
+    for path, stored in zip(paths, stored_sizes, strict=True):
+        data = pathlib.Path(path).read_bytes()
+        own = sums[kind_of(data)]
+        own[0] += 1
+        own[1] += len(data)
+        own[2] += stored
+    for kind, (count, before, after) in sums.items():
+        if count:
+            print(f"    {kind:<26}{count:6} images: {before:12,} bytes -> {after:12,}, {after / before:.4f}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
@@ -146,6 +162,8 @@ def main() -> None:
                 published = PUBLISHED[options["level"]]
                 more += f"; of level 0: {stored / first_bytes:.3f} (published: {published})"
             line(name, len(paths), seconds, cpu, more)
+            if "restart_interval" in options:
+                report_kinds(paths, torch_dts.open(report).sizes.tolist())
             files[name] = os.fspath(report)
         if given.skip_training:
             return
@@ -158,6 +176,19 @@ def main() -> None:
         for name, file in files.items():
             loader = torch_dts.DataLoader(torch_dts.DTSDataset(file, transform), mode="partial", **common)
             contestants.append(Contestant(f"ours, {name}", epoch_of(loader)))
+        rivals = ffcv_loaders(
+            given.data,
+            pathlib.Path(temporary),
+            given.raw_size,
+            batch_size=given.batch_size,
+            num_workers=given.num_workers,
+            size=given.image_size,
+        )
+        if not rivals:
+            print("FFCV is not installed and does not take part")
+        for name, (rival, num_bytes) in rivals.items():
+            print(f"{name}: {num_bytes / source_bytes:.3f} of the source")
+            contestants.append(Contestant(name, epoch_of(rival)))
         in_turns(contestants, given.rounds)
         print(table(contestants))
 

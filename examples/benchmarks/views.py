@@ -59,7 +59,12 @@ def main() -> None:
     parser.add_argument("--batch-size", type=int, default=64)
     options = parser.parse_args()
     torch.set_num_threads(1)
-    common = {"batch_size": options.batch_size, "shuffle": True, "seed": 0, "num_workers": options.num_workers}
+    common = {
+        "batch_size": options.batch_size,
+        "shuffle": True,
+        "seed": 0,
+        "num_workers": options.num_workers,
+    }
     plain = crop(224, (0.08, 1.0))
     large, small = crop(224, (0.4, 1.0)), crop(96, (0.05, 0.4))
 

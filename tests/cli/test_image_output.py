@@ -17,27 +17,27 @@ def source(tmp_path):
 
 def test_targets(tmp_path, source, monkeypatch):
     free = str(tmp_path / "sheet.PNG")
-    assert check_image_target(free, False, source) == free
+    assert check_image_target(free, False, [source]) == free
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert check_image_target("~/b.webp", False, source) == str(tmp_path / "b.webp")
+    assert check_image_target("~/b.webp", False, [source]) == str(tmp_path / "b.webp")
     taken = tmp_path / "taken.png"
     taken.write_bytes(b"")
-    assert check_image_target(str(taken), True, source) == str(taken)
+    assert check_image_target(str(taken), True, [source]) == str(taken)
     with pytest.raises(FileExistsError, match="--overwrite replaces it"):
-        check_image_target(str(taken), False, source)
+        check_image_target(str(taken), False, [source])
     with pytest.raises(ValueError, match=r"ends in '\.txt', expected the ending of a picture: \.png"):
-        check_image_target(str(tmp_path / "a.txt"), True, source)
+        check_image_target(str(tmp_path / "a.txt"), True, [source])
     with pytest.raises(FileNotFoundError, match="no such folder for the picture"):
-        check_image_target(str(tmp_path / "gone" / "a.png"), False, source)
+        check_image_target(str(tmp_path / "gone" / "a.png"), False, [source])
     (tmp_path / "folder.png").mkdir()
     with pytest.raises(ValueError, match="is not a regular file"):
-        check_image_target(str(tmp_path / "folder.png"), True, source)
+        check_image_target(str(tmp_path / "folder.png"), True, [source])
     os.link(source, tmp_path / "hard.png")
     with pytest.raises(ValueError, match=r"would overwrite .*a\.dts, which it shows"):
-        check_image_target(str(tmp_path / "hard.png"), True, source)
+        check_image_target(str(tmp_path / "hard.png"), True, [source])
     (tmp_path / "loose.png").symlink_to("nowhere")
     with pytest.raises(ValueError, match="a link to nowhere"):
-        check_image_target(str(tmp_path / "loose.png"), True, source)
+        check_image_target(str(tmp_path / "loose.png"), True, [source])
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from building import Sample, build, build_pixels, jpeg, samples_of
 from PIL import Image
 from tampering import patch, resign_head
 
+from torch_dts import convert
 from torch_dts._raw import raw_sample
 from torch_dts.cli import _preview, main
 from torch_dts.cli._preview import parse_indices
@@ -148,6 +149,27 @@ def test_the_file_itself_is_never_replaced(capsys, path):
     assert "would overwrite" in refused(capsys, path, "-o", link, "--overwrite")
     assert "expected the ending of a picture" in refused(capsys, path, "-o", path, "--overwrite")
     assert path.read_bytes() == before
+
+
+def test_sets_of_volumes(capsys, image_folder, tmp_path, drawn, monkeypatch):
+    root = image_folder(classes={"cat": 4, "dog": 3})
+    folder = tmp_path / "set [1]"
+    folder.mkdir()
+    report = convert(root, folder / "x.dts", num_volumes=3)
+    # Not named by its ending: a picture may be meant to go there.
+    hard = tmp_path / "volume.png"
+    os.link(report.paths[2], hard)
+    monkeypatch.chdir(tmp_path)
+    for name in (folder, report.path, "set [[]1]/x-*.dts"):
+        drawn.clear()
+        run(capsys, name, "-o", tmp_path / "sheet.png", "--overwrite", "--rows", 4, "--columns", 2)
+        assert [tile.caption for tile in drawn] == [f"{'cat' if i < 4 else 'dog'}  {i}" for i in range(7)]
+        drawn.clear()
+        said = ["--rows", 2, "--variants", 2, "--augment", "imagenet"]
+        run(capsys, name, "-o", tmp_path / "sheet.png", "--overwrite", *said)
+        assert len(drawn) == 6
+        assert not any(tile.problem for tile in drawn)
+        assert "would overwrite" in refused(capsys, name, "-o", hard, "--overwrite")
 
 
 def test_parse_indices():

@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+import pathlib
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
+from tars import write_tar
 
+import torch_dts
 from torch_dts.convert._classes import (
     apply_class_to_idx,
     check_labels,
@@ -102,3 +106,24 @@ def test_names_that_do_not_fit(name: str) -> None:
 
 def test_longest_name() -> None:
     assert check_names(["x" * 65_535]) == ["x" * 65_535]
+
+
+@pytest.mark.parametrize("way", ["labels", "class_to_idx", "tar"])
+def test_a_name_that_does_not_fit_is_found_first(
+    image_folder: Callable[..., pathlib.Path], tmp_path: pathlib.Path, way: str
+) -> None:
+    """Before any sample is looked at: the images are damaged."""
+    root = image_folder(classes={"a": 1})
+    (root / "a" / "0.jpg").write_bytes(b"no image")
+    long = "é" * 40_000
+    source, options = root, {"labels": {"0.jpg": long}}
+    if way == "class_to_idx":
+        options = {"class_to_idx": {"a": 0, long: 1}}
+    elif way == "tar":
+        source = write_tar(tmp_path / "x.tar", [(f"{'c' * 70_000}/1.jpg", b"no image")])
+        options = {}
+    with pytest.raises(
+        ValueError, match=r"class [01]: a name has at most 65535 bytes and no NUL, found '..."
+    ):
+        torch_dts.convert(source, tmp_path / "x.dts", **options)
+    assert not list(tmp_path.glob("x.dts*"))

@@ -99,7 +99,7 @@ def test_what_its_packing_fails_on(sizes: list[int], level: int, min_blocks: int
 
 
 def test_a_sample_larger_than_a_block() -> None:
-    with pytest.raises(ValueError, match=r"sample 1. has 16777216 bytes, but a block"):
+    with pytest.raises(ValueError, match=r"sample 1.: 16,777,216 bytes, but a block.*compat=True has"):
         plan_compat(kept_of([10, 16 << 20]), 0, None)
 
 

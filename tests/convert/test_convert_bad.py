@@ -253,3 +253,16 @@ def test_a_set_of_8_bits_says_nothing_of_16(
     report = torch_dts.convert(image_folder(), tmp_path / "x.dts")
     assert report.num_deep == 0
     assert "16 bits" not in str(report)
+
+
+def test_damage_inside_images_is_listed_whole(image_folder: Make, tmp_path: pathlib.Path) -> None:
+    root = image_folder(classes={"a": 40, "b": 3}, size=(60, 50))
+    damaged = [root / "a" / "1.jpg", root / "b" / "2.jpg"]
+    for path in damaged:
+        path.write_bytes(path.read_bytes()[:-300])
+    with pytest.raises(BadSamplesError, match=r"later samples were not looked at\. check='decode' finds"):
+        torch_dts.convert(root, tmp_path / "x.dts", level=3, num_workers=1)
+    with pytest.raises(BadSamplesError, match="2 of 43 samples can't be used") as found:
+        torch_dts.convert(root, tmp_path / "x.dts", level=3, check="decode")
+    assert [bad.path for bad in found.value.bad] == list(map(str, damaged))
+    assert not list(tmp_path.glob("x.dts*"))

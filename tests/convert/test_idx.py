@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from torch_dts import CorruptFileError
-from torch_dts.convert._idx import read_idx
+from torch_dts.convert._idx import read_idx, read_int_idx
 
 GOOD = struct.pack(">4B2I", 0, 0, 8, 2, 3, 4) + bytes(range(12))
 
@@ -50,3 +50,21 @@ def test_damaged_compression(tmp_path: pathlib.Path, cut: int) -> None:
     (tmp_path / "x.gz").write_bytes(gzip.compress(GOOD)[:cut])
     with pytest.raises(CorruptFileError, match=r"x\.gz: the compressed data is damaged"):
         read_idx(str(tmp_path / "x.gz"), 2)
+
+
+def test_integers(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "x"
+    values = np.array([[7, -1, 1 << 30], [8, 0, 2]])
+    head = struct.pack(">4B2I", 0, 0, 12, 2, 2, 3)
+    path.write_bytes(head + values.astype(">i4").tobytes())
+    assert np.array_equal(read_int_idx(str(path)), values)
+    for content, message in (
+        (GOOD, "expected .* an idx file of 32-bit integers with 2 dimensions"),
+        (head + bytes(23), r"it holds 23 bytes of content, expected 24 for \(2, 3\)"),
+        (head + bytes(25), "it holds more bytes of content"),
+        (struct.pack(">4B2I", 0, 0, 12, 2, 1 << 30, 1), "expected less than 4 GiB"),
+        (struct.pack(">4B2I", 0, 0, 12, 2, 5, 0), "its rows are empty"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(CorruptFileError, match=message):
+            read_int_idx(str(path))

@@ -31,6 +31,10 @@ def match(labels: Any, names: list[str] = NAMES, **options: Any) -> tuple[list[i
         '"a.JPEG", "dog"\n"b.JPEG", "cat"\n"c.png", "dog"\n',
         "ImageId,PredictionString\na,dog 1 2 3 4 dog 5 6 7 8 \nb,cat 1 2 3 4\nc,dog 9 9 9 9\n",
         "a.JPEG dog\nval/b.JPEG cat\nc.png dog\n",
+        "a.JPEG\tdog\nval/b.JPEG\tcat\nc.png\tdog\n",
+        "filename\tlabel\na\tdog\nb\tcat\nc\tdog\n",
+        "a.JPEG;dog\nval/b.JPEG;cat\nc.png;dog\n",
+        "image;class\r\na; dog\r\nb; cat\r\nc; dog\r\n",
         "dog\ncat\ndog\n",
         "dog \n\ncat\ndog",
     ],
@@ -38,6 +42,16 @@ def match(labels: Any, names: list[str] = NAMES, **options: Any) -> tuple[list[i
 def test_files(tmp_path: pathlib.Path, text: str) -> None:
     (tmp_path / "labels.csv").write_text(text, encoding="utf-8", newline="")
     assert match(tmp_path / "labels.csv") == ([1, 0, 1], ["cat", "dog"])
+
+
+def test_separators_inside_of_names(tmp_path: pathlib.Path) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text("a,1;x.jpg\tbig cat; tabby\nb.jpg\tdog, large\n")
+    assert match(path, ["a,1;x.jpg", "b.jpg"]) == ([0, 1], ["big cat; tabby", "dog, large"])
+    path.write_text("a;1.jpg,cat; tabby\nb.jpg,dog\n")
+    assert match(path, ["a;1.jpg", "b.jpg"]) == ([0, 1], ["cat; tabby", "dog"])
+    path.write_text("cat; tabby\ndog\n")  # one label a line
+    assert match(path, ["a.jpg", "b.jpg"]) == ([0, 1], ["cat; tabby", "dog"])
 
 
 @pytest.mark.parametrize(
@@ -111,12 +125,37 @@ def test_a_name_that_fits_two_files() -> None:
         ("a,b,c\n", r"row 1 has 3 fields: expected '<file name>,<label>'"),
         ("a,b\nc\n", r"row 2 has 1 field:"),
         ("a\0b\n", "holds a NUL byte: it is no text"),
+        ("1\ta.jpg\tcat\n2\tb.jpg\tdog\n", r"row 1 has 3 fields: expected '<file name>,<label>' \(or a tab"),
+        ("a.jpg;1;cat\nb.jpg;2;dog\n", "row 1 has 3 fields"),
+        ("a.jpg\tcat\nb.jpg\n", "row 2 has 1 field"),
+        ("a.jpg|cat\nb.jpg|dog\n", r"every row begins with the name of an image, as 'a\.jpg\|cat'"),
+        ("a.jpg: cat x\nb.PNG: dog x\n", "every row begins with the name of an image"),
+        ("a.jpg\nb.jpg\n", r"every row begins with the name of an image, as 'a\.jpg'"),
+        ("a.jpg,cat\n\nb.jpg,\n", r"row 3 \('b\.jpg'\) has no label"),
+        ("a.jpg\tcat\nb.jpg\t \n", r"row 2 \('b\.jpg'\) has no label"),
+        (f"a.jpg,cat\nb.jpg,{'x' * 140_000}\n", r"row 2: field larger than field limit"),
+        ("a.jpg,cat\n,dog\n", r"row 2 has no file name"),
+        ("ImageId,PredictionString\na,dog 1\nb, \n", r"row 3 \('b'\) has no label"),
     ],
 )
 def test_odd_files(tmp_path: pathlib.Path, text: str, message: str) -> None:
     (tmp_path / "x.csv").write_text(text)
     with pytest.raises(ValueError, match=rf"the label file '.*/x\.csv'.*{message}"):
         read_labels(tmp_path / "x.csv")
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ({"a.JPEG": "dog", "b.JPEG": ""}, r"^labels\['b\.JPEG'\] is '': a label is a class name or"),
+        ({"a.JPEG": "  "}, r"^labels\['a\.JPEG'\] is '  '"),
+        (["dog", ""], r"^labels\[1\] is '': "),
+        (np.array(["dog", ""]), r"^labels\[1\] is '': "),
+    ],
+)
+def test_empty_labels(labels: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        read_labels(labels)
 
 
 def test_wrong_types() -> None:

@@ -11,8 +11,19 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from array_sets import array_set, items_of
-from torchvision.datasets import CIFAR10, CIFAR100, EMNIST, KMNIST, MNIST, SVHN, FashionMNIST, VisionDataset
+from torchvision.datasets import (
+    CIFAR10,
+    CIFAR100,
+    EMNIST,
+    KMNIST,
+    MNIST,
+    QMNIST,
+    SVHN,
+    FashionMNIST,
+    VisionDataset,
+)
 
 import torch_dts
 from torch_dts import CorruptFileError
@@ -61,6 +72,52 @@ def test_mnist_and_its_kin(tmp_path: pathlib.Path, kind: Any) -> None:
     check_equal(root, kind(tmp_path), tmp_path)
 
 
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_qmnist(tmp_path: pathlib.Path, is_packed: bool) -> None:
+    dataset = array_set(QMNIST, 9, train=False)
+    rows = np.random.default_rng(2).integers(0, 1 << 20, (9, 8))
+    rows[:, 0] = dataset.targets
+    dataset.targets, dataset.compat = torch.from_numpy(rows), True
+    root = tmp_path / "raw"
+    write_idx(root, "qmnist-test-", array_set(MNIST, 9), is_packed=is_packed)
+    for path in root.glob("*labels*"):
+        path.unlink()
+    data = struct.pack(">4B2I", 0, 0, 12, 2, 9, 8) + rows.astype(">i4").tobytes()
+    name = f"qmnist-test-labels-idx2-int{'.gz' if is_packed else ''}"
+    (root / name).write_bytes(gzip.compress(data) if is_packed else data)
+    check_equal(root, dataset, tmp_path, split="val")
+    path = torch_dts.convert(dataset, tmp_path / "x.dts")
+    with torch_dts.open(path) as file:
+        assert file.labels.tolist() == rows[:, 0].tolist() == [dataset[i][1] for i in range(9)]
+        assert file.classes == QMNIST.classes
+        assert file.info["name"] == "QMNIST"
+    with pytest.raises(ValueError, match="holds labels: pass the file of the images"):
+        torch_dts.convert(root / name, tmp_path / "y.dts")
+    dataset.compat = False  # items are whole rows
+    with pytest.raises(TypeError, match="the class number must be an int"):
+        torch_dts.convert(dataset, tmp_path / "y.dts")
+
+
+def test_no_file_of_the_set_is_overwritten(tmp_path: pathlib.Path) -> None:
+    write_idx(tmp_path / "mnist", "train-", array_set(MNIST, 3))
+    write_idx(tmp_path / "mnist", "t10k-", array_set(MNIST, 3))
+    for number in range(1, 6):
+        write_cifar(tmp_path / "cifar", f"data_batch_{number}.bin", array_set(CIFAR10, 3), False)
+    write_cifar(tmp_path / "cifar", "test_batch.bin", array_set(CIFAR10, 3), False)
+    (tmp_path / "cifar" / "batches.meta.txt").write_text(
+        "\n".join(CIFAR10.__name__ + str(i) for i in range(10))
+    )
+    for root, count in ((tmp_path / "mnist", 4), (tmp_path / "cifar", 7)):
+        files = sorted(root.iterdir())
+        assert len(files) == count
+        before = [path.read_bytes() for path in files]
+        for split in ("train", "val"):
+            for path in files:
+                with pytest.raises(ValueError, match=r"would overwrite .* which the source reads"):
+                    torch_dts.convert(root, path, overwrite=True, split=split)
+        assert [path.read_bytes() for path in files] == before
+
+
 def test_as_torchvision_reads_it(tmp_path: pathlib.Path) -> None:
     write_idx(tmp_path / "EMNIST" / "raw", "emnist-letters-train-", array_set(EMNIST, 20))
     dataset = EMNIST(tmp_path, split="letters")
@@ -84,12 +141,67 @@ def test_several_sets_in_one_folder(tmp_path: pathlib.Path) -> None:
 
 
 def test_a_folder_of_no_known_name(tmp_path: pathlib.Path) -> None:
-    dataset = array_set(MNIST, 9)
-    write_idx(tmp_path / "numbers", "train-", dataset, dot=True)
-    with torch_dts.open(torch_dts.convert(tmp_path / "numbers")) as file:
-        assert file.classes == [str(number) for number in range(int(dataset.targets.max()) + 1)]
-        assert (file.info["name"], file.header.dataset_type.strip()) == ("IDX", "MNIST")
-        assert file.labels.tolist() == dataset.targets.tolist()
+    """All ten classes are there, whatever labels occur, so that train and val agree."""
+    for prefix, most in (("train-", 9), ("t10k-", 4)):
+        dataset = array_set(MNIST, 9)
+        dataset.targets = torch.arange(9) % (most + 1)
+        write_idx(tmp_path / "numbers", prefix, dataset, dot=True)
+        split = "train" if prefix == "train-" else "val"
+        with torch_dts.open(torch_dts.convert(tmp_path / "numbers", split=split, overwrite=True)) as file:
+            assert file.classes == [str(number) for number in range(10)]
+            assert (file.info["name"], file.header.dataset_type.strip()) == ("IDX", "MNIST")
+            assert file.labels.tolist() == dataset.targets.tolist()
+
+
+def test_idx_files_of_other_kinds(tmp_path: pathlib.Path) -> None:
+    dataset = array_set(MNIST, 4)
+    dataset.targets = torch.tensor([0, 46, 3, 3])
+    write_idx(tmp_path / "kana", "train-", dataset)
+    with torch_dts.open(torch_dts.convert(tmp_path / "kana")) as file:
+        assert file.classes == [str(number) for number in range(47)]
+    dataset.targets = torch.tensor([0, 1, 1, 0])
+    dataset.data = dataset.data[:, :9, :7]
+    write_idx(tmp_path / "other", "train-", dataset)
+    with torch_dts.open(torch_dts.convert(tmp_path / "other")) as file:
+        assert file.classes == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "train", "labels"),
+    [
+        (MNIST, True, [5, 0, 4, 1, 9, 2, 1, 3, 1, 4, 3]),
+        (MNIST, False, [7, 2, 1, 0, 4, 1, 4, 9, 5, 9, 0]),
+        (FashionMNIST, True, [9, 0, 0, 3, 0, 2, 7, 2, 5, 5, 0]),
+        (FashionMNIST, False, [9, 2, 1, 1, 6, 1, 4, 6, 5, 7, 4]),
+    ],
+)
+def test_published_sets_in_any_folder(tmp_path: pathlib.Path, kind: Any, train: bool, labels: Any) -> None:
+    dataset = array_set(kind, len(labels), train=train)
+    dataset.targets = torch.tensor(labels)
+    for folder in ("data", "KMNIST"):
+        write_idx(tmp_path / folder, "train-" if train else "t10k-", dataset)
+        check_equal(tmp_path / folder, dataset, tmp_path)
+        with torch_dts.open(tmp_path / "here.dts") as file:
+            assert (file.info["name"], file.classes) == (kind.__name__, kind.classes)
+
+
+@pytest.mark.parametrize(("kind", "count"), [(CIFAR10, 10), (CIFAR100, 100)])
+def test_classes_of_a_part_of_cifar(tmp_path: pathlib.Path, kind: Any, count: int) -> None:
+    dataset = array_set(kind, 4, train=False)
+    dataset.targets = [0, 1, 2, 3]
+    write_cifar(tmp_path, "test_batch.bin" if count == 10 else "test.bin", dataset, coarse=count == 100)
+    names = tmp_path / ("batches.meta.txt" if count == 10 else "fine_label_names.txt")
+    if count == 10:
+        with torch_dts.open(torch_dts.convert(tmp_path, tmp_path / "x.dts")) as file:
+            assert file.classes == [
+                "airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck",
+            ]  # fmt: skip
+    names.write_text("".join(f"n{i}\n" for i in range(count)))
+    with torch_dts.open(torch_dts.convert(tmp_path, tmp_path / "x.dts", overwrite=True)) as file:
+        assert file.classes == [f"n{i}" for i in range(count)]
+    names.write_text("one\ntwo\n")
+    with pytest.raises(CorruptFileError, match=rf"it has 2 class names, expected {count}"):
+        torch_dts.convert(tmp_path, tmp_path / "x.dts", overwrite=True)
 
 
 def test_images_in_blocks(tmp_path: pathlib.Path) -> None:
@@ -129,13 +241,14 @@ def test_svhn_is_a_pixel_set(tmp_path: pathlib.Path) -> None:
     VisionDataset.__init__(dataset, "unused")
     generator = np.random.default_rng(0)
     dataset.data = generator.integers(0, 256, (6, 3, 32, 32), dtype=np.uint8)
-    dataset.labels = generator.integers(0, 10, 6)
+    dataset.labels = generator.integers(0, 5, 6)
     dataset.split = "test"
     report = torch_dts.convert(dataset, tmp_path / "x.dts")
     assert report.sample_shape == (32, 32, 3)
     assert items_of(torch_dts.DTSDataset(report)) == items_of(dataset)
     with torch_dts.open(report) as file:
         assert (file.info["name"], file.header.is_training) == ("SVHN", 0)
+        assert file.classes == [str(number) for number in range(10)]  # the labels are 0 to 4
 
 
 def test_pickled_files_are_refused(tmp_path: pathlib.Path) -> None:

@@ -72,7 +72,8 @@ def test_pool_gives_reasons(has_processes: bool) -> None:
     good, (data, reason), (_, deep) = pool.export([jpeg(), b"no image", _deep()], ExportRule(1))
     assert good == (export_image(jpeg(), 1), "")
     assert data == b""
-    assert "cannot identify image file" in reason
+    assert reason == "not an image that PIL knows; starts with b'no image'"
+    assert pool.export([b""], ExportRule(3)) == [(b"", "empty (0 bytes)")]
     assert deep == "an image of mode I;16, which a JPEG can't hold"
     assert len(pool._started) == has_processes
     pool.close()

@@ -7,7 +7,8 @@ import pytest
 import torch
 
 from torch_dts.datasets._chunks import EpochOrder, epoch_groups
-from torch_dts.datasets._rest import Part, Rest, num_left_after
+from torch_dts.datasets._rest import Rest
+from torch_dts.datasets._shares import Part, num_left_after
 
 SIZES = torch.tensor([5, 3, 7, 4, 6, 1, 9])
 NUM = int(SIZES.sum())

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import torch
-from loader_sets import NUM_BLOCKS_SAMPLES, NUM_PHOTOS, RANDOM, hashes
+from loader_sets import FIXED, NUM_BLOCKS_SAMPLES, NUM_PHOTOS, RANDOM, hashes
 from torch.utils.data import (
     ConcatDataset,
     DistributedSampler,
@@ -51,6 +51,10 @@ def resumed(loader: DataLoader, state: Any) -> DataLoader:
 
 def python_only(image: Any) -> Any:
     return RANDOM(image)  # which the loader can't read
+
+
+def fixed_in_python(image: Any) -> Any:
+    return FIXED(image)
 
 
 def test_goes_on_behind_each_batch(blocks_file: pathlib.Path) -> None:
@@ -215,7 +219,10 @@ def test_another_batch_size_goes_on(photos_file: pathlib.Path) -> None:
     assert [sample[2] for sample in single] == indices[8:]
 
 
-@pytest.mark.parametrize("kind", ["subset", "concat", "folder", "python", "twice", "iterable", "distributed"])
+@pytest.mark.parametrize(
+    "kind",
+    ["subset", "concat", "folder", "python", "twice", "iterable", "distributed", "python_stream", "fill"],
+)
 def test_datasets(kind: str, photos: pathlib.Path, photos_file: pathlib.Path) -> None:
     def loader() -> DataLoader:
         data: Any = torch_dts.DTSDataset(photos_file, RANDOM)
@@ -223,6 +230,13 @@ def test_datasets(kind: str, photos: pathlib.Path, photos_file: pathlib.Path) ->
             return make(ImageFolder(photos, RANDOM), shuffle=True)
         if kind == "iterable":
             return make(torch_dts.DTSIterableDataset(photos_file, RANDOM, seed=5), seed=None)
+        if kind == "python_stream":
+            stream = torch_dts.DTSIterableDataset(photos_file, fixed_in_python, seed=5)
+            return make(stream, seed=None, num_workers=2, return_index=False, return_mask=True)
+        if kind == "fill":
+            return make(
+                data, batch_size=3, shuffle=True, last_batch="fill", return_mask=True, num_replicas=3, rank=2
+            )
         if kind == "distributed":
             return make(data, sampler=DistributedSampler(data, 2, 1, seed=3))
         if kind == "python":
@@ -237,7 +251,7 @@ def test_datasets(kind: str, photos: pathlib.Path, photos_file: pathlib.Path) ->
 
     first = loader()
     epochs = [hashes(first), hashes(first)]
-    for num_batches in (1, 3):
+    for num_batches in (1, len(loader()) - 1):
         other = resumed(loader(), state_after(loader(), num_batches))
         assert hashes(other) == epochs[0][num_batches:]
         assert hashes(other) == epochs[1]

@@ -231,6 +231,8 @@ def test_whatever_a_collate_fn_makes_is_moved() -> None:
 class FakeIterator:
     """Batches of one device: numbers, or errors that take their place."""
 
+    repeat = 1
+
     def __init__(self, *batches: Any) -> None:
         self.batches = list(batches)
         self.num_delivered = 0

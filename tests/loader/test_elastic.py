@@ -16,7 +16,7 @@ from torch.utils.data import DistributedSampler, Subset
 from torchvision.datasets import ImageFolder
 
 import torch_dts
-from torch_dts.datasets._rest import Part
+from torch_dts.datasets._shares import Part
 from torch_dts.loader._batch_plan import BatchRule, plan_share
 from torch_dts.loader._data_loader import DataLoader
 from torch_dts.loader._elastic import Steps, check_order

@@ -18,6 +18,7 @@ from torchvision.datasets import ImageFolder
 
 from torch_dts import DTSDataset
 from torch_dts._seeding import sample_seeds
+from torch_dts.loader._batch_plan import IndexBatch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
 
 Make = Callable[..., pathlib.Path]
@@ -63,10 +64,12 @@ class Names(Dataset[float]):
         return name, random.random()
 
 
-def made(dataset: Any, with_index: bool = False, **arguments: Any) -> FallbackLoader:
+def made(dataset: Any, with_index: bool = False, with_mask: bool = False, **arguments: Any) -> FallbackLoader:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return fallback_loader(DataLoader(dataset, **arguments), "a reason", with_index=with_index)
+        return fallback_loader(
+            DataLoader(dataset, **arguments), "a reason", with_index=with_index, with_mask=with_mask
+        )
 
 
 def epoch_of(loader: FallbackLoader, seed: int, epoch: int) -> Tensor:
@@ -196,6 +199,23 @@ def test_index_at_the_end_of_items(image_folder: Make) -> None:
     assert [item[-1] for item in made(Numbers(3), with_index=True, batch_size=None)] == [0, 1, 2]
     with pytest.raises(ValueError, match="return_index=True, but the items of a Counting"):
         made(Counting(), with_index=True)
+
+
+def test_mask_at_the_end_of_items() -> None:
+    for num_workers in (0, 1):
+        loader = made(
+            Numbers(),
+            with_mask=True,
+            batch_sampler=[IndexBatch([4, 2]), IndexBatch([0, 4], 1)],
+            num_workers=num_workers,
+        )
+        assert [batch[-1].tolist() for batch in loader] == [[True, True], [True, False]]
+    both = made(Numbers(3), with_index=True, with_mask=True, batch_size=None)
+    assert [item[-2:] for item in both] == [[index, True] for index in range(3)]
+    with pytest.raises(
+        ValueError, match="return_mask=True can't be had of a Counting that is read in Python"
+    ):
+        made(Counting(), with_mask=True)
 
 
 def test_file_is_read_in_batches_and_seeded_singly(dts_file: Make) -> None:

@@ -14,6 +14,7 @@ from torchvision.datasets import MNIST, VisionDataset
 from torch_dts import _native
 from torch_dts._seeding import sample_seeds
 from torch_dts.loader import _fallback_keys
+from torch_dts.loader._batch_plan import IndexBatch
 from torch_dts.loader._fallback_keys import Occurrences, SeededSampler, choice_indices
 from torch_dts.loader._recognise import Recognised, recognise
 
@@ -81,6 +82,21 @@ def test_batches_with_seeds() -> None:
     assert found[0].index == [3, 1]
     assert found[2].index == (1, 2)
     assert [key.seeds for key in sampler] == [key.seeds for key in found]
+
+
+def test_fillers_are_counted_and_marked() -> None:
+    batches = [IndexBatch([3, 1]), IndexBatch([3, 1], 1)]
+    found = list(SeededSampler(batches, True, numbers(5)))
+    seeds = sample_seeds([3, 1, 3, 1], [0, 0, 1, 1], 0, 0)
+    assert [(key.index, key.seeds, key.num_fillers) for key in found] == [
+        ([3, 1], seeds[:2], 0),
+        ([3, 1], seeds[2:], 1),
+    ]
+    # A rank without samples: its filler came on another rank.
+    (key,) = SeededSampler([IndexBatch([2, 2], 2, 1)], True, numbers(5))
+    assert key.seeds == sample_seeds([2, 2], [1, 2], 0, 0)
+    (single,) = SeededSampler([IndexBatch([4], 1)], False, numbers(5))
+    assert (single.index, single.num_fillers) == (4, 1)
 
 
 def test_epoch_is_that_of_the_iter() -> None:

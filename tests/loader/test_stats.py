@@ -3,11 +3,17 @@
 
 from __future__ import annotations
 
-import pytest
+import pathlib
+from collections.abc import Callable
 
+import pytest
+from torchvision.transforms import v2
+
+import torch_dts
 from torch_dts.loader._stats import LoaderStats, from_native
 
-NATIVE = (100, 4, 3, 2_000_000_000, 500_000_000, 1_000_000_000, 250_000_000, 4096, 7, 1)
+Make = Callable[..., pathlib.Path]
+NATIVE = (100, 4, 3, 2_000_000_000, 500_000_000, 1_000_000_000, 250_000_000, 4096, 7, 1, 60)
 
 
 def test_native_counts_are_means_of_the_workers() -> None:
@@ -15,6 +21,7 @@ def test_native_counts_are_means_of_the_workers() -> None:
     assert (stats.num_images, stats.num_batches, stats.num_foreign, stats.bytes_read) == (100, 4, 3, 4096)
     assert (stats.decode_seconds, stats.disk_seconds, stats.consumer_seconds) == (0.5, 0.125, 0.25)
     assert stats.wait_seconds == 0.25
+    assert stats.num_spliced == 60
     assert from_native(NATIVE, 0).decode_seconds == 2.0
 
 
@@ -33,3 +40,15 @@ def test_sums() -> None:
     one = from_native(NATIVE, 1)
     both = one + LoaderStats(num_replaced=2) + one
     assert (both.num_images, both.num_replaced, both.decode_seconds) == (200, 2, 4.0)
+
+
+def test_images_of_which_parts_were_decoded(image_folder: Make, tmp_path: pathlib.Path) -> None:
+    root = image_folder(classes={"a": 3, "b": 2}, size=(320, 256))
+    transform = v2.Compose([v2.CenterCrop(32), v2.ToImage()])
+    for interval, expected in ((None, 0), (2, 10)):
+        path = torch_dts.convert(root, tmp_path / f"{interval}.dts", restart_interval=interval)
+        loader = torch_dts.DataLoader(torch_dts.DTSDataset(path, transform), 2, num_workers=1, mode="partial")
+        for _ in range(2):
+            list(loader)
+        assert (loader.stats().num_spliced, loader.stats().num_images) == (expected, 10)
+        loader.close()

@@ -37,6 +37,7 @@ class LoaderStats(NamedTuple):
         wait_for_room_ns: Workers waiting for a batch that may be filled: the consumer is behind.
         consumer_wait_ns: loader_next waiting for a batch.
         bytes_read, read_ns, blocks_read: Of the reader threads.
+        num_spliced: Samples of which only the restart segments under the crop were decoded.
     """
 
     num_samples: int
@@ -49,6 +50,7 @@ class LoaderStats(NamedTuple):
     bytes_read: int
     read_ns: int
     blocks_read: int
+    num_spliced: int
 
 
 def loader_open(

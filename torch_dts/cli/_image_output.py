@@ -8,6 +8,7 @@ import errno
 import os
 import stat
 import tempfile
+from collections.abc import Sequence
 
 from PIL import Image
 
@@ -16,18 +17,18 @@ from torch_dts._paths import display
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".webp": "WEBP", ".bmp": "BMP", ".tiff": "TIFF"}
 
 
-def check_image_target(path: str, overwrite: bool, source: str) -> str:
+def check_image_target(path: str, overwrite: bool, sources: Sequence[str]) -> str:
     """Checks, before any work, where a picture is to be written; "~" is expanded.
 
     Args:
         path: As given by the user.
-        source: A file that must not be replaced.
+        sources: Files that must not be replaced.
 
     Returns:
         The path.
 
     Raises:
-        ValueError: The ending names no format; it is `source`, or no regular file.
+        ValueError: The ending names no format; it is one of `sources`, or no regular file.
         FileExistsError: It exists and overwrite is False.
         OSError: There is no such folder.
     """
@@ -42,8 +43,9 @@ def check_image_target(path: str, overwrite: bool, source: str) -> str:
         if os.path.islink(target):
             raise ValueError(f"{display(target)} is a link to nowhere and is left alone") from None
         return target
-    if os.path.samestat(state, os.stat(source)):
-        raise ValueError(f"the picture would overwrite {display(source)}, which it shows")
+    for source in sources:
+        if os.path.samestat(state, os.stat(source)):
+            raise ValueError(f"the picture would overwrite {display(source)}, which it shows")
     if not stat.S_ISREG(state.st_mode):
         raise ValueError(f"{display(target)} is not a regular file and is left alone")
     if not overwrite:

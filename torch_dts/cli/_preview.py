@@ -10,6 +10,7 @@ from typing import Any
 
 from PIL import Image
 
+from torch_dts._image_errors import without_addresses
 from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts._words import num_of
@@ -48,7 +49,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="a .dts file; it is only read")
+    add("file", metavar="FILE", help="a .dts file, or a set of volumes; it is only read")
     add("-o", "--output", metavar="PICTURE", required=True, help="file to write, such as sheet.png")
     add("--overwrite", action="store_true", help="replace PICTURE if it exists")
     add("--rows", type=number_of(1), metavar="N", help=f"rows of pictures (default: {_ROWS})")
@@ -121,7 +122,9 @@ def run(args: argparse.Namespace) -> int:
     if args.augment is not None and args.columns is not None:
         raise ValueError("--columns does not go with --augment: --variants says how many are in a row")
     with DTSFile(args.file) as file:
-        target = check_image_target(args.output, args.overwrite, file.absolute_path)
+        target = check_image_target(
+            args.output, args.overwrite, [volume.absolute_path for volume in file.volumes]
+        )
         transform = None if args.augment is None else load_transform(args.augment)
         num_variants = 0 if args.augment is None else args.variants or _VARIANTS
         columns = 1 + num_variants if num_variants else args.columns or _COLUMNS
@@ -225,7 +228,7 @@ def _variant(show: Shown, sample: Any, caption: str, index: int) -> Tile:
 
 
 def _one_line(error: Exception) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]
+    return f"{type(error).__name__}: {' '.join(without_addresses(str(error)).split())}"[:300]
 
 
 def _counted(tiles: Iterator[Tile], bar: Progress) -> Iterator[Tile]:

@@ -36,7 +36,11 @@ class Listing:
         names: Path of each file inside its archive, without "." parts.
         place: int64 ``[n, 3]``: number of the archive, offset and size of each file.
         failed: Links that lead nowhere (number of the file -> reason); their place is empty.
-        folders: Paths of the folders that are members of their own.
+        folders: Paths of the folders that are members of their own, those that archives inside of an
+            archive are listed as included.
+        inner: Which of `folders` are such archives.
+        owners: int64 ``[n]``: number of the innermost archive that holds each file, in `owner_names`.
+        num_replaced: Archives inside that a later one of the same name replaces, as in unpacking.
     """
 
     files: list[str]
@@ -45,6 +49,10 @@ class Listing:
     place: Tensor = field(default_factory=lambda: torch.zeros((0, 3), dtype=torch.int64))
     failed: dict[int, str] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
+    inner: list[str] = field(default_factory=list)
+    owners: Tensor = field(default_factory=lambda: torch.zeros(0, dtype=torch.int64))
+    owner_names: list[str] = field(default_factory=list)
+    num_replaced: int = 0
 
 
 def list_archives(paths: Sequence[str], progress: bool | None) -> Listing:
@@ -59,7 +67,7 @@ def list_archives(paths: Sequence[str], progress: bool | None) -> Listing:
     states = [os.stat(path) for path in paths]
     identities = torch.tensor([[state.st_size, state.st_mtime_ns] for state in states], dtype=torch.int64)
     listing = Listing(list(paths), identities.view(-1, 2))
-    places = []
+    places, owners = [], []
     with Progress("listing", sum(state.st_size for state in states), progress, is_bytes=True) as bar:
         for number, (path, state) in enumerate(zip(paths, states, strict=True)):
             found = _Archive(path, bar)
@@ -68,6 +76,10 @@ def list_archives(paths: Sequence[str], progress: bool | None) -> Listing:
             first = len(listing.names)
             listing.names += found.names
             listing.folders += found.folders
+            listing.inner += found.inner
+            listing.num_replaced += found.num_replaced
+            owners += [each + len(listing.owner_names) for each in found.owners]
+            listing.owner_names += found.owner_names
             listing.failed.update({first + i: reason for i, reason in found.failed.items()})
             own = torch.cat([torch.zeros((0, 2), dtype=torch.int64), *found.ranges])
             places.append(torch.cat([torch.full((len(own), 1), number), own], 1))
@@ -75,6 +87,7 @@ def list_archives(paths: Sequence[str], progress: bool | None) -> Listing:
             if (now.st_size, now.st_mtime_ns) != (state.st_size, state.st_mtime_ns):
                 raise CorruptFileError(path, None, "the archive changed while it was listed")
     listing.place = torch.cat([listing.place, *places])
+    listing.owners = torch.cat([listing.owners, *owners])
     return listing
 
 
@@ -106,6 +119,10 @@ class _Archive:
         self.names: list[str] = []
         self.ranges: list[Tensor] = []
         self.folders: list[str] = []
+        self.inner: list[str] = []
+        self.owners: list[Tensor] = []
+        self.owner_names = [path]
+        self.num_replaced = 0
         self.failed: dict[int, str] = {}
         self._path = path
         self._bar = bar
@@ -113,17 +130,23 @@ class _Archive:
 
     def add(self, begin: int, end: int, folder: str) -> None:
         """Adds the archive in bytes [begin, end) of the file; its files get `folder` in front."""
-        nested: list[tuple[int, int, str]] = []
+        nested: dict[str, tuple[int, int]] = {}
         for names, targets, members, stop in self._pieces(begin, end):
             names = clean_names(names, self._path)
             if folder:
                 names = [f"{folder}/{name}" for name in names]
             kinds = members[:, 0].tolist()
-            inner = [i for i, name in enumerate(names) if kinds[i] == _FILE and name[-4:].lower() == ".tar"]
+            inner = [i for i, name in enumerate(names) if name[-4:].lower() == ".tar" and kinds[i] != _FOLDER]
             if folder and inner:
                 raise ValueError(
                     f"{display(self._path)}: {display(names[inner[0]])!r} is an archive in an archive in an "
                     f"archive; unpack the outer one"
+                )
+            linked = next((names[i] for i in inner if kinds[i] != _FILE), None)
+            if linked is not None:
+                raise ValueError(
+                    f"{display(self._path)}: {display(linked)!r} is a link called like an archive, whose "
+                    f"files would be left out; unpack the outer archive"
                 )
             is_plain = not any(kinds) and not inner
             chosen = (
@@ -131,11 +154,17 @@ class _Archive:
             )
             self.names += names if is_plain else [names[i] for i in chosen]
             self.ranges.append(members[:, 1:] if is_plain else members[list(chosen), 1:])
-            nested += [(*members[i, 1:].tolist(), names[i][:-4]) for i in inner]
+            self.owners.append(torch.full((len(chosen),), len(self.owner_names) - 1))
+            for i in inner:
+                self.num_replaced += names[i] in nested
+                nested[names[i]] = int(members[i, 1]), int(members[i, 2])
             if not folder:
                 self._bar.add(stop)
-        for offset, size, stem in nested:
-            self.add(offset, offset + size, stem)
+        for name, (offset, size) in nested.items():
+            self.owner_names.append(f"{self._path}:{name}")
+            self.inner.append(name[:-4])
+            self.folders.append(name[:-4])
+            self.add(offset, offset + size, name[:-4])
 
     def _pieces(self, begin: int, end: int) -> Iterator[tuple[list[str], list[str], Tensor, int]]:
         position = begin

@@ -30,12 +30,14 @@ class Tree:
         names: Path of each image below the folder that holds the class folders.
         folder: That folder's path, "" for the archive's root.
         classes: Names of the class folders, with or without images.
+        num_replaced: Images that a later one of the same path replaces.
     """
 
     numbers: list[int]
     names: list[str]
     folder: str
     classes: list[str]
+    num_replaced: int = 0
 
     def labels(self) -> list[int]:
         """Class number of each image, by its folder."""
@@ -58,19 +60,22 @@ def arrange(listing: Listing, split: str | None, is_flat: bool) -> Tree:
             archives with a file of one name.
     """
     numbers = _images(listing)
-    folder = _common_folder([listing.names[i] for i in numbers], split)
+    folder = _common_folder([listing.names[i] for i in numbers], listing.inner, split)
     if folder:
         numbers = [i for i in numbers if listing.names[i].startswith(folder)]
     cut = len(folder)
     # What lies beside the class folders is no sample, as for ImageFolder.
-    by_name = {listing.names[i][cut:]: i for i in numbers if is_flat or "/" in listing.names[i][cut:]}
+    wanted = [i for i in numbers if is_flat or "/" in listing.names[i][cut:]]
+    by_name = {listing.names[i][cut:]: i for i in wanted}
+    if not numbers:
+        raise ValueError(f"no image in {display(folder)!r} of the archive")
     if not by_name:
         first = display(listing.names[numbers[0]])
         raise ValueError(
             f"the archive has {num_of(len(numbers), 'image')} (such as {first!r}) and no class folder: pass "
             f"labels=, a file with a line '<file name>,<class>' for each, a mapping or a list"
         )
-    _refuse_shared(listing, numbers, by_name, cut)
+    _refuse_shared(listing, wanted, by_name, cut)
     names = sorted(by_name, key=sort_key)
     below = (
         name[cut:]
@@ -78,7 +83,8 @@ def arrange(listing: Listing, split: str | None, is_flat: bool) -> Tree:
         if name.startswith(folder)
     )
     classes = sorted({name.partition("/")[0] for name in below if "/" in name} - {""})
-    return Tree([by_name[name] for name in names], names, folder, classes)
+    num_replaced = listing.num_replaced + len(wanted) - len(by_name)
+    return Tree([by_name[name] for name in names], names, folder, classes, num_replaced)
 
 
 def check_classes(tree: Tree, where: str) -> None:
@@ -104,14 +110,19 @@ def _images(listing: Listing) -> list[int]:
     raise ValueError(f"no image in the archive: it holds {what}; images end in {', '.join(extensions)}")
 
 
-def _common_folder(names: list[str], split: str | None) -> str:
-    """The folder in which the class folders lie, with a slash behind it; "" for the root."""
+def _common_folder(names: list[str], inner: list[str], split: str | None) -> str:
+    """The folder in which the class folders lie, with a slash behind it; "" for the root.
+
+    Args:
+        inner: Archives inside, which are folders even where nothing lies in them.
+    """
     folder = ""
     while True:
         below = [name[len(folder) :] for name in names if name.startswith(folder)]
-        if any(name.count("/") < 2 for name in below):
+        if not below or any(name.count("/") < 2 for name in below):
             return folder
-        tops = sorted({name.partition("/")[0] for name in below})
+        empty = [f"{name[len(folder) :]}/" for name in inner if name.startswith(folder)]
+        tops = sorted({name.partition("/")[0] for name in (*below, *empty)})
         if len(tops) > 1 and not all(top.lower() in SPLIT_NAMES for top in tops):
             return folder
         if len(tops) > 1:
@@ -135,17 +146,20 @@ def _chosen_split(tops: list[str], split: str | None) -> list[str]:
 
 
 def _refuse_shared(listing: Listing, numbers: list[int], by_name: dict[str, int], cut: int) -> None:
-    """Of two members of one name the later counts, as in unpacking; two archives may not share one."""
-    if len(listing.files) == 1 or len(by_name) == len(numbers):
+    """Of two members of one name the later counts, as in unpacking; two archives may not share one.
+
+    Archives inside of an archive are such, too, and so is the outer one.
+    """
+    if len(by_name) == len(numbers):
         return
-    owners = listing.place[:, 0].tolist()
+    owners = listing.owners.tolist()
     for i in numbers:
-        other = by_name.get(listing.names[i][cut:], i)
+        other = by_name[listing.names[i][cut:]]
         if owners[i] != owners[other]:
-            first, second = display(listing.files[owners[i]]), display(listing.files[owners[other]])
+            first, second = (display(listing.owner_names[owners[each]]) for each in (i, other))
             raise ValueError(
                 f"{first!r} and {second!r} both have a file {display(listing.names[i])!r}; convert them one "
-                f"by one"
+                f"by one, or unpack them and pass the folder"
             )
 
 

@@ -79,6 +79,7 @@ def list_archive_samples(
         tree.names,
         failed,
         is_val=says_val(stems) or (bool(own) and says_val(own)),
+        num_replaced=tree.num_replaced,
     )
 
 
@@ -115,6 +116,7 @@ def _samples(
     failed: dict[int, str],
     *,
     is_val: bool,
+    num_replaced: int = 0,
 ) -> Samples:
     check_paths(names)
     place = listing.place[numbers]
@@ -128,4 +130,5 @@ def _samples(
         archives=ArchiveSamples(listing.files, listing.identities, place),
         failed=failed,
         says_val=is_val,
+        num_replaced=num_replaced,
     )

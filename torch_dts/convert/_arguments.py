@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from operator import index
 
 from torch_dts._parallel import check_num_workers
+from torch_dts.convert._classes import check_names
 from torch_dts.convert._raw_arguments import RawOptions, check_raw_arguments
 from torch_dts.file._volume_names import MAX_VOLUMES
 
@@ -203,6 +204,7 @@ def check_class_to_idx(class_to_idx: Mapping[str, int]) -> dict[str, int]:
             raise ValueError(f"class_to_idx gives number {value} to both {owners[value]!r} and {name!r}")
         owners[value] = name
         checked[name] = value
+    check_names([owners[number] for number in sorted(owners)])
     return checked
 
 

@@ -13,10 +13,11 @@ from dataclasses import dataclass, field
 from typing import IO, NamedTuple
 
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 from torch import Tensor
 
 from torch_dts import _native
+from torch_dts._image_errors import image_reason
 from torch_dts._parallel import map_in_order
 from torch_dts._paths import display
 from torch_dts._progress import Progress
@@ -179,15 +180,11 @@ def _look_at(file: IO[bytes], size: int, look: _Looker | None) -> tuple[str, _Lo
         return "empty (0 bytes)", _Look()
     try:
         return "", look(file)
-    except UnidentifiedImageError:
-        file.seek(0)
-        return f"not an image that PIL knows; starts with {file.read(12)!r}", _Look()
-    except OSError as error:
-        if error.errno in OUR_TROUBLE:
-            raise
-        return str(error) or type(error).__name__, _Look()
     except Exception as error:  # PIL's plugins raise nearly anything on damaged files
-        return f"{type(error).__name__}: {error}", _Look()
+        if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
+            raise
+        file.seek(0)
+        return image_reason(error, file.read(12)), _Look()
 
 
 def _make_looker(image_modes: frozenset[str] | None, decodes: bool) -> _Looker:

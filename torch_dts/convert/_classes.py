@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torchvision.datasets import SEMEION, SVHN, USPS
 
 from torch_dts._words import num_of
 
@@ -19,11 +20,14 @@ MAX_CLASS_NAME_BYTES = 0xFFFF
 def dataset_classes(dataset: object) -> list[str] | None:
     """Class names by number as a data set states them, None where it states none.
 
-    Reads `classes` and `class_to_idx`, as torchvision's data sets have them.
+    Reads `classes` and `class_to_idx`, as torchvision's data sets have them. Its sets of digits have
+    ten classes, though they don't say so and a part of them may hold fewer.
 
     Raises:
         ValueError: Two classes of one name, or a name too long for the file.
     """
+    if isinstance(dataset, (SVHN, USPS, SEMEION)) and not hasattr(dataset, "classes"):
+        return [str(number) for number in range(10)]
     classes: Any = getattr(dataset, "classes", None)
     if hasattr(classes, "tolist"):  # an array of names
         classes = classes.tolist()
@@ -122,7 +126,7 @@ def settle_classes(
     elif classes is None:
         classes = number_classes(labels)
     check_labels(labels, len(classes))
-    return labels, classes
+    return labels, check_names(classes)
 
 
 def check_names(names: list[str]) -> list[str]:

@@ -18,7 +18,8 @@ import torch
 from torch_dts import _native
 from torch_dts.convert._folder import folder_root, is_path, is_val_name
 from torch_dts.convert._kept import Kept
-from torch_dts.convert._pack_write import MIN_BLOCK_HEADER_BYTES, BlockPlan, refuse_too_large
+from torch_dts.convert._pack_write import BlockPlan, refuse_too_large
+from torch_dts.convert._room import MIN_BLOCK_HEADER_BYTES, Room
 
 BLOCK_SIZE = 16 << 20
 # Samples a block that the format's first readers take, by level.
@@ -72,7 +73,7 @@ def plan_compat(kept: Kept, level: int, min_blocks: int | None) -> tuple[BlockPl
         ValueError: A sample is larger than a block can hold.
     """
     header_bytes = MIN_BLOCK_HEADER_BYTES[level]
-    refuse_too_large(kept, BLOCK_SIZE, header_bytes)
+    refuse_too_large(kept, Room(BLOCK_SIZE, header_bytes, is_fixed=True))
     names = [os.path.basename(kept.samples.names[number]) for number in kept.numbers.tolist()]
     ranks = sorted(range(len(names)), key=names.__getitem__)  # sample ids, the sort is stable
     aligned = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in kept.sizes[torch.tensor(ranks)].tolist()]

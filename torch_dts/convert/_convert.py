@@ -99,7 +99,8 @@ def convert(
         on_error: Bad samples "raise" one error that lists all, or are left out ("skip"),
             or stored as they are ("keep"). An exception of a data set's
             `__getitem__` makes its sample a bad one. Damage that only decoding shows is found
-            while encoding, and then "raise" ends the conversion at the first such samples.
+            while encoding, and then "raise" ends the conversion at the first such samples, while
+            check="decode" finds all before and lists them in one error.
         overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
             what it points to.
         encoding: "jpeg" keeps each file's bytes, whatever kind of image it is, and arrays of

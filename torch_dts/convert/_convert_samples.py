@@ -30,6 +30,7 @@ from torch_dts.convert._recode import Recoder, recode_samples
 from torch_dts.convert._recoders import make_recoder
 from torch_dts.convert._report import ConvertReport, RecodeFacts
 from torch_dts.convert._resume import open_journal, open_spool, refuse_journal
+from torch_dts.convert._room import room_of
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._target import refuse_source
 from torch_dts.convert._volumes import (
@@ -71,7 +72,8 @@ def convert_samples(
         checked = _check(samples, options, journal)
         for each in volumes:
             refuse_source(each.path, samples.files, checked.sizes)
-        choice = choose(samples, checked, options.on_error)
+        room = room_of(options)
+        choice = choose(samples, checked, options.on_error, room if recoder is None else None)
         left_out, kept_bad = choice.left_out, choice.kept_bad
         if not options.level and options.encoding != "raw":
             _explain_png(_num_png(options, choice.kept), options.encoding)
@@ -90,6 +92,7 @@ def convert_samples(
                 on_error=options.on_error,
                 num_workers=options.num_workers,
                 progress=options.progress,
+                room=room,
             )
             if own is not None and options.on_error == "skip":
                 refuse_gaps(recoder.name, recoded.bad, len(samples), options.check)
@@ -136,6 +139,7 @@ def convert_samples(
         num_missing_eoi=totals.num_missing_eoi,
         num_encoded=sum(_num_png(options, part.kept) for part in parts),
         num_deep=checked.num_deep,
+        num_replaced=samples.num_replaced,
         num_resumed_blocks=totals.num_resumed,
         stored_bytes=sum(int(part.kept.sizes.sum()) for part in parts),
         recoded=None if recoded is None else recoded.facts,

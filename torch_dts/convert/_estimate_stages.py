@@ -22,10 +22,10 @@ from torch_dts.convert._arguments import Options
 from torch_dts.convert._check import check_samples
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._levels import EXPORT_MODES
-from torch_dts.convert._pack_write import MIN_BLOCK_HEADER_BYTES, refuse_too_large
 from torch_dts.convert._recode import Recoder, RecodeStage, in_chunks
 from torch_dts.convert._recoders import make_recoder
 from torch_dts.convert._report import BadSample
+from torch_dts.convert._room import room_of
 from torch_dts.convert._samples import Samples
 from torch_dts.convert._spool import Spool
 from torch_dts.convert._stats import PixelStats
@@ -70,7 +70,7 @@ def measure(samples: Samples, options: Options, spool_dir: str) -> Measured:
         spool_dir: Where a file without a name takes the encoded samples.
 
     Raises:
-        ValueError: A sample that is larger than a block.
+        BadSamplesError: With on_error="keep", a sample that no block holds, encoded or not.
         OSError: Trouble that is not a sample's own.
     """
     count = len(samples)
@@ -80,7 +80,13 @@ def measure(samples: Samples, options: Options, spool_dir: str) -> Measured:
     modes = EXPORT_MODES if options.level else None
     checked = check_samples(samples, options.check, threads, False, modes)
     check_seconds = (time.perf_counter() - started) / count
+    recoder = make_recoder(options)
+    room = room_of(options)
     is_out = checked.sizes < 0
+    if recoder is None:  # stored as they are
+        large = room.too_large(checked.sizes)
+        checked.bad += [BadSample(samples.path_of(i), i, room.reason(int(checked.sizes[i]))) for i in large]
+        is_out[large] = True
     if options.on_error != "keep":
         is_out[[each.index for each in checked.bad]] = True
     numbers = (~is_out).nonzero().flatten()
@@ -88,7 +94,6 @@ def measure(samples: Samples, options: Options, spool_dir: str) -> Measured:
     bad, num_seen = checked.bad, count
     start_seconds = recode_seconds = 0.0
     with contextlib.ExitStack() as stack:
-        recoder = make_recoder(options)
         if recoder is not None:
             stack.callback(recoder.close)
         if recoder is not None and len(kept):
@@ -100,7 +105,6 @@ def measure(samples: Samples, options: Options, spool_dir: str) -> Measured:
             start_seconds, recode_seconds = trial.start_seconds, trial.each_seconds
         fill_seconds = 0.0
         if len(kept):
-            refuse_too_large(kept, options.block_size, MIN_BLOCK_HEADER_BYTES[options.level])
             fill_seconds = _fill(kept, options) / len(kept)
     known = {each.index: each for each in bad if each.index < num_seen}
     return Measured(
@@ -127,7 +131,8 @@ class _Trial:
 
 def _recode(kept: Kept, recoder: Recoder, spool: Spool, options: Options) -> _Trial:
     """Encodes samples as a conversion does, as many as time and room allow."""
-    stage = RecodeStage(kept, recoder, spool, "keep" if options.on_error == "keep" else "skip")
+    on_error = "keep" if options.on_error == "keep" else "skip"
+    stage = RecodeStage(kept, recoder, spool, on_error, room_of(options))
     threads = options.num_workers
     num_done = num_first = 0
     begin = started = time.perf_counter()

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from PIL import Image, ImageFile
 
+from torch_dts._image_errors import without_addresses
 from torch_dts.convert._samples import OUR_TROUBLE
 from torch_dts.convert._spool import as_bytes
 
@@ -91,7 +92,9 @@ def image_bytes(image: Image.Image, where: str) -> bytes:
     except Exception as error:  # PIL's plugins raise nearly anything on damaged files
         if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
             raise
-        raise OSError(f"{where}: {describe(image)} can't be stored as PNG: {error}") from error
+        raise OSError(
+            f"{where}: {describe(image)} can't be stored as PNG: {without_addresses(str(error))}"
+        ) from error
     return MadePNG(out.getvalue())
 
 

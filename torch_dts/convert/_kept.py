@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torch_dts.convert._check import Checked
 from torch_dts.convert._report import BadSample, BadSamplesError
+from torch_dts.convert._room import Room
 from torch_dts.convert._samples import Samples
 
 
@@ -65,14 +66,24 @@ class Choice:
     kept_bad: list[BadSample]
 
 
-def choose(samples: Samples, checked: Checked, on_error: str) -> Choice:
+def choose(samples: Samples, checked: Checked, on_error: str, room: Room | None = None) -> Choice:
     """Drops or keeps the bad samples.
+
+    Args:
+        room: Of a block, where samples are stored as they are: larger ones are bad, and can't be kept.
 
     Raises:
         BadSamplesError: There are bad ones and `on_error` allows neither.
         ValueError: No sample is left.
     """
-    left_out, kept_bad = _decide(checked, on_error)
+    too_large = [] if room is None else room.too_large(checked.sizes)
+    bad = {each.index: each for each in checked.bad}
+    if room is not None:
+        for i in too_large:
+            bad[i] = BadSample(samples.path_of(i), i, room.reason(int(checked.sizes[i])))
+    found = [bad[i] for i in sorted(bad)]
+    _refuse(found, checked.sizes, on_error, room, too_large)
+    left_out, kept_bad = (found, []) if on_error == "skip" else ([], found)
     return Choice(keep_all_but(samples, checked.sizes, left_out), left_out, kept_bad)
 
 
@@ -107,34 +118,46 @@ def nothing_left(num_samples: int) -> ValueError:
     return ValueError(f"no samples are left: {which} bad")
 
 
-def _decide(checked: Checked, on_error: str) -> tuple[list[BadSample], list[BadSample]]:
-    """Bad samples to leave out and to keep; raises where neither is allowed."""
-    num_samples = checked.sizes.numel()
-    if not checked.bad:
-        return [], []
-    unreadable = [each for each in checked.bad if int(checked.sizes[each.index]) < 0]
+def _refuse(
+    bad: list[BadSample], sizes: Tensor, on_error: str, room: Room | None, too_large: list[int]
+) -> None:
+    """Raises BadSamplesError where bad samples can be neither left out nor kept."""
+    unreadable = {each.index for each in bad if int(sizes[each.index]) < 0}
+    hopeless = [each for each in bad if each.index in unreadable.union(too_large)]
+    if on_error == "skip" or not bad or (on_error == "keep" and not hopeless):
+        return
+    found = hopeless if on_error == "keep" else bad
     if on_error == "raise":
-        raise BadSamplesError(checked.bad, num_samples, _advice(len(checked.bad), len(unreadable)))
-    if on_error == "skip":
-        return checked.bad, []
-    if unreadable:
-        advice = (
-            f"Nothing was written. {_they_have(len(unreadable))} no bytes to keep; on_error='skip' leaves "
-            "out every bad sample."
-        )
-        raise BadSamplesError(unreadable, num_samples, advice)
-    return [], checked.bad
+        advice = _advice(len(found), len(unreadable), len(too_large))
+    else:
+        why = f"{_they(len(found))} no bytes to keep"
+        if too_large:
+            why = _why(len(found), len(unreadable), len(too_large)).capitalize()
+        advice = f"Nothing was written. {why}; on_error='skip' leaves out every bad sample."
+    if room is not None and too_large:
+        advice += f" {room.advice([int(sizes[i]) for i in too_large])}"
+    raise BadSamplesError(found, sizes.numel(), advice)
 
 
-def _advice(num_bad: int, num_unreadable: int) -> str:
-    """What on_error can do about bad samples, some of which may have no bytes at all."""
+def _advice(num_bad: int, num_unreadable: int, num_too_large: int) -> str:
+    """What on_error can do about bad samples, some of which can't be stored."""
     skip = f"Nothing was written. on_error='skip' leaves {'it' if num_bad == 1 else 'them'} out"
-    if not num_unreadable:
+    if not num_unreadable and not num_too_large:
         return f"{skip}, on_error='keep' stores {'its' if num_bad == 1 else 'their'} bytes."
     if num_unreadable == num_bad:
-        return f"{skip}; {_they_have(num_bad).lower()} no bytes that on_error='keep' could store."
-    return f"{skip}; on_error='keep' does not help, as {num_unreadable:,} of them can't be read."
+        return f"{skip}; {_they(num_bad).lower()} no bytes that on_error='keep' could store."
+    return f"{skip}; on_error='keep' does not help, as {_why(num_bad, num_unreadable, num_too_large)}."
 
 
-def _they_have(count: int) -> str:
+def _why(num_bad: int, num_unreadable: int, num_too_large: int) -> str:
+    """Why samples can't be stored."""
+    if num_bad == 1:
+        return "it is larger than a block" if num_too_large else "it can't be read"
+    parts = [f"{num_unreadable:,} of them can't be read"] if num_unreadable else []
+    if num_too_large:
+        parts.append(f"{num_too_large:,} of them {'is' if num_too_large == 1 else 'are'} larger than a block")
+    return " and ".join(parts)
+
+
+def _they(count: int) -> str:
     return "It has" if count == 1 else "They have"

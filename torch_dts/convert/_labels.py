@@ -11,7 +11,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -25,6 +25,7 @@ from torch_dts.convert._items import class_number
 Label = int | str
 
 _WHOLE = re.compile(r"[+-]?\d{1,18}")
+_BEGINNING = re.compile(r"[\s,;:|=]")  # what follows a file's name
 _MAX_FILE_BYTES = 1 << 30
 _LIMIT = 1 << 31
 # What the columns of a CSV are called in its header.
@@ -110,11 +111,12 @@ def read_labels(labels: Any) -> LabelTable:
     Args:
         labels: Path of a file; a mapping of file names to labels; or a sequence of labels in the
             order of the sorted files. A file has rows "<file name>,<label>" (a CSV, with or
-            without a header) or "<file name> <label>", or one label a line.
+            without a header; tabs and semicolons separate, too) or "<file name> <label>", or one
+            label a line.
 
     Raises:
         TypeError: Something else.
-        ValueError: An empty or odd file.
+        ValueError: An empty or odd file, an empty label.
         OSError: The file can't be read.
     """
     if is_path(labels):
@@ -124,7 +126,9 @@ def read_labels(labels: Any) -> LabelTable:
             if not is_path(file):
                 raise TypeError(f"labels must map file names to labels, found {file!r} among the names")
         names = [os.fsdecode(file) for file in labels]
-        return LabelTable("labels", [_label(each, "labels") for each in labels.values()], names)
+        places = (f"labels[{display(name)!r}]" for name in names)
+        found = [_label(each, place) for each, place in zip(labels.values(), places, strict=True)]
+        return LabelTable("labels", found, names)
     if hasattr(labels, "tolist"):
         labels = labels.tolist()
     if isinstance(labels, Sequence):
@@ -198,30 +202,89 @@ def _read_file(path: str) -> LabelTable:
     if os.path.getsize(path) > _MAX_FILE_BYTES:
         raise ValueError(f"{where} has {os.path.getsize(path):,} bytes, at most 2**30 are read")
     with open(path, encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        rows = [
-            row for row in csv.reader(_lines(file, where), skipinitialspace=True) if any(map(str.strip, row))
-        ]
+        lines = list(_lines(file, where))
+    rows = _rows(lines, where)
     if not rows:
         raise ValueError(f"{where} is empty")
-    width = len(rows[0])
-    for number, row in enumerate(rows, 1):
-        if len(row) != width or width > 2:
+    if len(rows[0].fields) == 1:
+        return _read_column(path, where, rows)
+    if _is_header(rows[0].fields):
+        head, rows = rows[0].fields, rows[1:]
+        if [field.lower() for field in head] == _KAGGLE:
+            rows = [_Row(row.line, [row.fields[0], row.fields[1].partition(" ")[0]]) for row in rows]
+    return _table(where, rows)
+
+
+class _Row(NamedTuple):
+    """One row of a file.
+
+    Attributes:
+        line: Its number in the file, from 1.
+        fields: What it holds, without spaces around.
+    """
+
+    line: int
+    fields: list[str]
+
+
+def _rows(lines: list[str], where: str) -> list[_Row]:
+    """The rows that are not empty; all have one field, or all two.
+
+    Raises:
+        ValueError: They don't.
+    """
+    first = next((line for line in lines if line.strip()), "")
+    # The one that is there; a comma before others, which names may hold, but a tab before all.
+    rows = _split_rows(lines, "\t" if "\t" in first.strip() else ",", where)
+    if rows and "\t" not in first.strip() and all(len(row.fields) == 1 for row in rows):
+        other = _split_rows(lines, ";", where)
+        if len({len(row.fields) for row in other}) == 1:
+            rows = other
+    for row in rows:
+        if len(row.fields) != len(rows[0].fields) or len(row.fields) > 2:
             raise ValueError(
-                f"{where}, row {number} has {num_of(len(row), 'field')}: expected '<file name>,<label>' in "
-                f"every row, or one label a line"
+                f"{where}, row {row.line} has {num_of(len(row.fields), 'field')}: expected "
+                f"'<file name>,<label>' (or a tab or semicolon between them) in every row, or one label a "
+                f"line"
             )
-    if width == 1 and os.path.basename(path) == GROUND_TRUTH:
-        return LabelTable(where, list(class_names(path, [row[0].strip() for row in rows])))
-    if width == 1:
-        pairs = [row[0].strip().rpartition(" ") for row in rows]
-        if not all(file.rstrip().lower().endswith(image_extensions()) for file, _, _ in pairs):
-            return LabelTable(where, [row[0].strip() for row in rows])
-        return LabelTable(where, [label for _, _, label in pairs], [file.rstrip() for file, _, _ in pairs])
-    if _is_header(rows[0]):
-        head, rows = rows[0], rows[1:]
-        if [field.strip().lower() for field in head] == _KAGGLE:
-            rows = [[file, label.strip().partition(" ")[0]] for file, label in rows]
-    return LabelTable(where, [row[1].strip() for row in rows], [row[0].strip() for row in rows])
+    return rows
+
+
+def _split_rows(lines: list[str], delimiter: str, where: str) -> list[_Row]:
+    reader = csv.reader(lines, delimiter=delimiter, skipinitialspace=True)
+    rows = (_Row(reader.line_num, [field.strip() for field in row]) for row in reader)
+    try:
+        return [row for row in rows if any(row.fields)]
+    except csv.Error as error:
+        raise ValueError(f"{where}, row {reader.line_num}: {error}") from error
+
+
+def _read_column(path: str, where: str, rows: list[_Row]) -> LabelTable:
+    """Rows of one field: a label, or a file name and a label with a space between."""
+    texts = [row.fields[0] for row in rows]
+    if os.path.basename(path) == GROUND_TRUTH:
+        return LabelTable(where, list(class_names(path, texts)))
+    pairs = [text.rpartition(" ") for text in texts]
+    endings = image_extensions()
+    if all(file.rstrip().lower().endswith(endings) for file, _, _ in pairs):
+        split = zip(rows, pairs, strict=True)
+        return _table(where, [_Row(row.line, [file.rstrip(), label]) for row, (file, _, label) in split])
+    if all(_BEGINNING.split(text, maxsplit=1)[0].lower().endswith(endings) for text in texts):
+        raise ValueError(
+            f"{where}: every row begins with the name of an image, as {texts[0][:80]!r}; expected "
+            f"'<file name>,<label>', with a comma, semicolon, tab or space between them"
+        )
+    return LabelTable(where, list(texts))
+
+
+def _table(where: str, rows: list[_Row]) -> LabelTable:
+    """Rows of a file name and a label."""
+    for row in rows:
+        if not all(row.fields):
+            what = "label" if row.fields[0] else "file name"
+            shown = f" ({display(row.fields[0])!r})" if row.fields[0] else ""
+            raise ValueError(f"{where}, row {row.line}{shown} has no {what}")
+    return LabelTable(where, [row.fields[1] for row in rows], [row.fields[0] for row in rows])
 
 
 def _lines(file: Iterable[str], where: str) -> Iterable[str]:
@@ -233,7 +296,7 @@ def _lines(file: Iterable[str], where: str) -> Iterable[str]:
 
 def _is_header(row: list[str]) -> bool:
     """A header's first field names no image: it has no image's ending, and is one of the usual words."""
-    first, second = (field.strip().lower() for field in row)
+    first, second = (field.lower() for field in row)
     is_word = _FILE_WORDS.fullmatch(first) or _LABEL_WORDS.fullmatch(second)
     return bool(is_word) and not first.endswith(image_extensions())
 
@@ -244,7 +307,10 @@ def _as_number(label: Label) -> Label:
 
 def _label(label: Any, where: str) -> Label:
     if isinstance(label, (str, os.PathLike)):
-        return os.fspath(label)
+        text: str = os.fspath(label)
+        if not text.strip():
+            raise ValueError(f"{where} is {text!r}: a label is a class name or a class number, not empty")
+        return text
     try:
         return class_number(label, where)
     except TypeError:

@@ -5,6 +5,7 @@
 |---|---|
 | train-images-idx3-ubyte[.gz], train-labels-idx1-ubyte[.gz], t10k-... | MNIST, FashionMNIST, KMNIST |
 | emnist-<split>-train-images-idx3-ubyte[.gz], ... | EMNIST |
+| qmnist-train-images-idx3-ubyte[.gz], qmnist-train-labels-idx2-int[.gz], ... | QMNIST |
 | data_batch_1.bin ... data_batch_5.bin, test_batch.bin | CIFAR-10, binary version |
 | train.bin, test.bin, fine_label_names.txt | CIFAR-100, binary version |
 """
@@ -14,26 +15,36 @@ from __future__ import annotations
 import errno
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
-from torchvision.datasets import EMNIST, KMNIST, MNIST, FashionMNIST
+from torchvision.datasets import EMNIST, KMNIST, MNIST, QMNIST, FashionMNIST
 
 from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
 from torch_dts.convert._folder import GivenPath, some_names
-from torch_dts.convert._idx import read_idx
+from torch_dts.convert._idx import read_idx, read_int_idx
 
 _IMAGES = re.compile(r"(?P<prefix>.*)images[-.]idx3-ubyte(?:\.gz)?")
-_LABELS = re.compile(r".*labels[-.]idx1-ubyte(?:\.gz)?")
+_LABELS = re.compile(r".*labels[-.]idx(?:1-ubyte|2-int)(?:\.gz)?")
 _BY_FOLDER = {"mnist": MNIST, "fashionmnist": FashionMNIST, "kmnist": KMNIST}
+# The first labels of the sets as published, train and test: they tell these sets in any folder.
+_BY_LABELS = {
+    (5, 0, 4, 1, 9, 2, 1, 3, 1, 4): MNIST,
+    (7, 2, 1, 0, 4, 1, 4, 9, 5, 9): MNIST,
+    (9, 0, 0, 3, 0, 2, 7, 2, 5, 5): FashionMNIST,
+    (9, 2, 1, 1, 6, 1, 4, 6, 5, 7): FashionMNIST,
+}
 _EMNIST = re.compile(r"emnist-(?P<split>[a-z]+)-")
 
+_NUM_MNIST_CLASSES = 10
 _CIFAR_PIXELS = 3 * 32 * 32
+# As in batches.meta.txt, which may be missing.
+_CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 _NUM_BATCHES = 5
 _MAX_NAMES_BYTES = 1 << 16
 
@@ -45,7 +56,7 @@ class OriginalSet(GivenPath):
     Attributes:
         data: uint8 ``[n, height, width, channels]``.
         targets: int64 ``[n]``.
-        classes: Class names by number; None: not known.
+        classes: Class names by number, of the whole set whatever labels come in the file; None: not known.
         train: False: for testing; None: the files don't say.
     """
 
@@ -126,32 +137,57 @@ def _prefix(name: str) -> str:
 
 def _open_idx(folder: str, name: str, given: str) -> OriginalSet:
     path = os.path.join(folder, name)
-    plain = os.path.join(folder, name.removesuffix(".gz").replace("images", "labels").replace("idx3", "idx1"))
-    labels_path = plain if os.path.exists(plain) else f"{plain}.gz"
-    if not os.path.exists(labels_path):
-        raise FileNotFoundError(errno.ENOENT, f"no such file, the labels of {display(name)}", plain)
-    pixels, labels = read_idx(path, 3), read_idx(labels_path, 1)
+    plain = os.path.join(folder, name.removesuffix(".gz").replace("images", "labels"))
+    candidates = [
+        f"{plain.replace('idx3-ubyte', kind)}{ending}"
+        for kind in ("idx1-ubyte", "idx2-int")
+        for ending in ("", ".gz")
+    ]
+    labels_path = next((each for each in candidates if os.path.exists(each)), "")
+    if not labels_path:
+        raise FileNotFoundError(errno.ENOENT, f"no such file, the labels of {display(name)}", candidates[0])
+    pixels = read_idx(path, 3)
+    # QMNIST's rows are class, series, writer and so on.
+    labels = read_int_idx(labels_path)[:, 0] if "idx2-int" in labels_path else read_idx(labels_path, 1)
     if len(pixels) != len(labels):
         raise CorruptFileError(
             labels_path, 4, f"it has {len(labels)} labels for the {len(pixels)} images of {display(name)}"
         )
-    kind, classes = _idx_set(folder, name)
+    kind, classes = _idx_set(folder, name, pixels.shape[1:], labels)
+    kin = _kin(folder, lambda each: bool(_IMAGES.fullmatch(each) or _LABELS.fullmatch(each)))
     return OriginalSet(
-        kind, _beside(given), (path, labels_path), pixels[..., None], labels.astype(np.int64), classes,
+        kind,
+        _beside(given),
+        kin,
+        pixels[..., None],
+        labels.astype(np.int64),
+        classes,
         _is_train(_prefix(name)),
-    )  # fmt: skip
+    )
 
 
-def _idx_set(folder: str, name: str) -> tuple[str, Sequence[str] | None]:
-    """Name of the set and its class names, by the names of file and folders: the files don't tell."""
+def _idx_set(
+    folder: str, name: str, size: tuple[int, ...], labels: NDArray[Any]
+) -> tuple[str, Sequence[str] | None]:
+    """Name of the set and its class names: by the file's name, by its first labels, by its folders.
+
+    Others of the same size have ten classes too, as far as the labels allow: those that occur in a part
+    of a set must not decide how many classes it has.
+    """
+    if name.startswith(("qmnist-", "xnist-")):
+        return "QMNIST", QMNIST.classes
     emnist = _EMNIST.match(name)
     if emnist:
         return "EMNIST", EMNIST.classes_split_dict.get(emnist["split"])
+    known = _BY_LABELS.get(tuple(labels[:10].tolist()))
+    if known is not None:
+        return known.__name__, known.classes
     for part in reversed(os.path.abspath(folder).split(os.sep)[-3:]):
         kind = _BY_FOLDER.get(re.sub(r"[^a-z]", "", part.lower()))
         if kind is not None:
             return kind.__name__, kind.classes
-    return "IDX", None
+    is_like_mnist = size == (28, 28) and labels.max(initial=0) < _NUM_MNIST_CLASSES
+    return "IDX", [str(number) for number in range(_NUM_MNIST_CLASSES)] if is_like_mnist else None
 
 
 def _refuse_pickled(path: str, names: set[str]) -> None:
@@ -178,13 +214,23 @@ def _open_cifar(
             errno.ENOENT, f"no such file, a part of {kind}", os.path.join(path, missing[0])
         )
     num_labels = 1 if kind == "CIFAR10" else 2  # coarse and fine, of which the fine one counts
-    class_names = _read_names(os.path.join(path, classes)) if classes in names else None
+    num_classes = 10 if kind == "CIFAR10" else 100
+    class_names = _CIFAR10_CLASSES
+    if classes in names:
+        class_names = _read_names(os.path.join(path, classes), num_classes)
     paths = [os.path.join(path, name) for name in files]
+    own = {*train, test, classes}
     records = np.concatenate([_read_records(each, num_labels + _CIFAR_PIXELS) for each in paths])
     labels = records[:, num_labels - 1].astype(np.int64)
     planes = records[:, num_labels:].reshape(-1, 3, 32, 32)
     return OriginalSet(
-        kind, _beside(path), paths, planes.transpose(0, 2, 3, 1), labels, class_names, is_train
+        kind,
+        _beside(path),
+        _kin(path, own.__contains__),
+        planes.transpose(0, 2, 3, 1),
+        labels,
+        class_names,
+        is_train,
     )
 
 
@@ -199,9 +245,17 @@ def _read_records(path: str, record_bytes: int) -> NDArray[np.uint8]:
     return np.fromfile(path, dtype=np.uint8).reshape(-1, record_bytes)
 
 
-def _read_names(path: str) -> list[str]:
+def _read_names(path: str, count: int) -> list[str]:
     with open(path, encoding="utf-8", errors="surrogateescape") as file:
-        return [line.strip() for line in file.read(_MAX_NAMES_BYTES).splitlines() if line.strip()]
+        names = [line.strip() for line in file.read(_MAX_NAMES_BYTES).splitlines() if line.strip()]
+    if len(names) != count:
+        raise CorruptFileError(path, None, f"it has {len(names)} class names, expected {count}")
+    return names
+
+
+def _kin(folder: str, is_own: Callable[[str], bool]) -> list[str]:
+    """All files of a set, those of the other split too: none is to be overwritten."""
+    return [os.path.join(folder, name) for name in sorted(os.listdir(folder)) if is_own(name)]
 
 
 def _beside(path: str) -> str:

@@ -22,10 +22,9 @@ from torch_dts._paths import display
 from torch_dts._progress import Progress
 from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
+from torch_dts.convert._room import MIN_BLOCK_HEADER_BYTES, Room
 from torch_dts.convert._stats import PixelStats
 
-# In front of a block's samples, by level; more where samples are small and many.
-MIN_BLOCK_HEADER_BYTES = (4096, 16384, 16384, 16384)
 ALIGNMENT = 64
 
 
@@ -79,10 +78,10 @@ def plan_blocks(kept: Kept, block_size: int, order: str, seed: int, level: int =
     """Distributes the samples over blocks.
 
     Raises:
-        ValueError: A sample is larger than a block can hold; names it and `block_size=`.
+        ValueError: A sample is larger than a block can hold; names it and what makes room.
     """
     min_header_size = MIN_BLOCK_HEADER_BYTES[level]
-    refuse_too_large(kept, block_size, min_header_size)
+    refuse_too_large(kept, Room(block_size, min_header_size))
     stored_order, counts, block_header_size = _native.pack_samples(
         kept.sizes,
         block_size=block_size,
@@ -223,21 +222,11 @@ def _padded(sizes: Tensor) -> Tensor:
     return (sizes + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
-def refuse_too_large(kept: Kept, block_size: int, header_size: int) -> None:
-    """Raises ValueError for a sample that no block holds; names it and `block_size=`."""
-    capacity = block_size - header_size
-    at = int(kept.sizes.argmax())
-    size = int(kept.sizes[at])
-    if size <= capacity:
+def refuse_too_large(kept: Kept, room: Room) -> None:
+    """Raises ValueError for a sample that no block holds; names it and what makes room."""
+    if not room.too_large(kept.sizes):
         return
-    number = int(kept.numbers[at])
-    need = -(-(size + header_size) // (16 << 20)) * 16
-    advice = (
-        f"pass block_size={need} * 2**20 or more (a multiple of 16 MiB under 4 GiB)"
-        if need < 4096
-        else "no block_size (under 4 GiB) can hold it: leave it out"
-    )
-    raise ValueError(
-        f"{display(kept.samples.path_of(number))} (sample {number}) has {size} bytes, "
-        f"but a block of {block_size} bytes holds at most {capacity}; {advice}"
-    )
+    at = int(kept.sizes.argmax())
+    number, size = int(kept.numbers[at]), int(kept.sizes[at])
+    path = display(kept.samples.path_of(number))
+    raise ValueError(f"{path} (sample {number}): {room.reason(size)}; {room.advice([size])}")

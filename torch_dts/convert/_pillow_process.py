@@ -17,6 +17,7 @@ import PIL
 from PIL import Image, ImageFile
 
 from torch_dts import _raw
+from torch_dts._image_errors import image_reason
 from torch_dts.convert import _levels, _pillow_worker
 
 _Data = bytes | memoryview
@@ -159,6 +160,4 @@ def export_here(data: _Data, rule: ExportRule) -> tuple[bytes, str]:
     except MemoryError:
         raise
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged files
-        if type(error) in (OSError, ValueError):
-            return b"", str(error) or type(error).__name__
-        return b"", f"{type(error).__name__}: {error}"
+        return b"", image_reason(error, data)

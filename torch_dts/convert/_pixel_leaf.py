@@ -13,9 +13,10 @@ import torch
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
-from torchvision.datasets import CIFAR10, CIFAR100, MNIST, SVHN
+from torchvision.datasets import CIFAR10, CIFAR100, MNIST, QMNIST, SVHN
 
 from torch_dts import _native
+from torch_dts._image_errors import without_addresses
 from torch_dts._progress import Progress
 from torch_dts._words import num_of
 from torch_dts.convert._items import class_number, describe
@@ -65,7 +66,7 @@ def is_array_set(dataset: Any) -> bool:
     kind = type(dataset)
     return any(
         isinstance(dataset, owner) and kind.__getitem__ is owner.__getitem__ and kind.__len__ is owner.__len__
-        for owner in (CIFAR10, MNIST, SVHN)
+        for owner in (CIFAR10, MNIST, QMNIST, SVHN)
     )
 
 
@@ -91,7 +92,11 @@ def open_images(dataset: Any) -> Images | None:
         if data is not None and isinstance(dataset, SVHN):  # planes, as in its files
             data = data.transpose(0, 2, 3, 1)
         data = data if data is not None and data.shape[3] == 3 else None
-    targets = getattr(dataset, "labels" if isinstance(dataset, SVHN) else "targets", None)
+    targets: Any = getattr(dataset, "labels" if isinstance(dataset, SVHN) else "targets", None)
+    if isinstance(dataset, QMNIST):
+        # Rows of class, series, writer and so on, of which an item has the class unless asked for all.
+        is_rows = isinstance(targets, Tensor) and targets.ndim == 2 and getattr(dataset, "compat", False)
+        targets = targets[:, 0] if is_rows else None
     labels = _label_tensor(targets)
     if data is None or labels is None or len(data) != len(labels) or not math.prod(data.shape[1:]):
         return None
@@ -187,7 +192,7 @@ def _ask(dataset: Any, item: int, i: int, num_items: int, where: str) -> Any:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
             raise
-        bad = BadSample(where, i, f"it raised {type(error).__name__}: {error}")
+        bad = BadSample(where, i, f"it raised {type(error).__name__}: {without_addresses(str(error))}")
         advice = "Nothing was written. A pixel file leaves no sample out: choose the good ones with a Subset."
         raise BadSamplesError([bad], num_items, advice) from error
 

@@ -25,6 +25,7 @@ from torch_dts._raw import as_image_file
 from torch_dts.convert._journal import Journal, new_rows
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._report import BadSample, BadSamplesError, RecodeFacts
+from torch_dts.convert._room import Room
 from torch_dts.convert._spool import Spool
 
 _CHUNK_SAMPLES = 16
@@ -47,6 +48,8 @@ class StoredSample(NamedTuple):
     """Their bytes."""
     area: int = 0
     """Width * height, where the stored bytes are no JPEG whose header tells."""
+    too_large: int = 0
+    """Bytes of what would have been stored, where no block holds it; the sample is a bad one then."""
 
 
 class Recoder(Protocol):
@@ -124,6 +127,7 @@ def recode_samples(
     on_error: str,
     num_workers: int,
     progress: bool | None,
+    room: Room | None = None,
 ) -> Recoded:
     """Encodes all samples anew.
 
@@ -132,13 +136,14 @@ def recode_samples(
         journal: Knows the samples that an earlier run has put into the spool, and gets the others.
         on_error: "raise": the first bad sample ends it; "skip": bad ones are left out;
             "keep": they are stored as they are.
+        room: Of a block: what becomes larger is a bad sample, too. None: not looked at.
 
     Raises:
-        BadSamplesError: Bad samples, and `on_error` is "raise".
+        BadSamplesError: Bad samples, and `on_error` is "raise", or "keep" and no block holds them.
         OSError: A source can't be read, or the disk is full.
         CorruptFileError: A source file changed since it was listed.
     """
-    stage = RecodeStage(kept, recoder, spool, on_error)
+    stage = RecodeStage(kept, recoder, spool, on_error, room)
     if journal is not None:
         stage.take_over(journal.samples)
     todo = (~stage.is_done[kept.numbers]).nonzero().flatten()
@@ -158,12 +163,15 @@ def recode_samples(
 class RecodeStage:
     """The stage at work: tables by number in the source."""
 
-    def __init__(self, kept: Kept, recoder: Recoder, spool: Spool, on_error: str) -> None:
+    def __init__(
+        self, kept: Kept, recoder: Recoder, spool: Spool, on_error: str, room: Room | None = None
+    ) -> None:
         count = len(kept.samples)
         self.is_done = torch.zeros(count, dtype=torch.bool)
         self._offsets = torch.zeros(count, dtype=torch.int64)
         self._sizes = torch.zeros(count, dtype=torch.int64)
         self._kept, self._recoder, self._spool, self._on_error = kept, recoder, spool, on_error
+        self._room = room
         self._bad: list[BadSample] = []
         self._because = torch.full((count,), -1, dtype=torch.int64)
         self._areas = torch.zeros(count, dtype=torch.int64)
@@ -184,12 +192,13 @@ class RecodeStage:
         self._kept.read_into(ranks, offsets, sizes, arena)
         if self._kept.samples.may_hold_raw and not self._recoder.takes_raw:
             arena, offsets, sizes = _as_image_files(arena, offsets, sizes)
-        stored = self._recoder.recode(arena, offsets, sizes)
+        stored = [self._fitted(each) for each in self._recoder.recode(arena, offsets, sizes)]
         if self._on_error != "keep":
             return stored
         places = zip(offsets.tolist(), sizes.tolist(), strict=True)
+        view = arena.numpy().data
         return [
-            each._replace(data=arena.numpy()[offset : offset + size].tobytes()) if each.reason else each
+            self._as_source(each, view[offset : offset + size]) if each.reason else each
             for each, (offset, size) in zip(stored, places, strict=True)
         ]
 
@@ -202,12 +211,10 @@ class RecodeStage:
             for number, each in zip(numbers, stored, strict=True)
             if each.reason
         ]
-        if bad and self._on_error == "raise":
-            advice = (
-                f"Nothing was written. {self._recoder.name} found this; later samples were not looked at. "
-                "on_error='skip' leaves bad samples out, on_error='keep' stores their bytes."
-            )
-            raise BadSamplesError(bad, len(samples), advice)
+        large = {
+            number: each.too_large for number, each in zip(numbers, stored, strict=True) if each.too_large
+        }
+        self._refuse(bad, large)
         self._bad += bad
         rows = new_rows(len(numbers))
         for row, number, each in zip(rows, numbers, stored, strict=True):
@@ -223,6 +230,40 @@ class RecodeStage:
         rows = rows[rows[:, 0] >= 0]
         self._note(rows)
         return rows
+
+    def _fitted(self, stored: StoredSample) -> StoredSample:
+        """The same; a bad sample where it is larger than a block."""
+        size = len(stored.data)
+        if self._room is None or size <= self._room.most:
+            return stored
+        return StoredSample(b"", stored.reason or self._room.reason(size), too_large=size)
+
+    def _as_source(self, stored: StoredSample, source: memoryview) -> StoredSample:
+        """A bad sample with the bytes of its source, so far as a block holds them."""
+        is_small = self._room is None or len(source) <= self._room.most
+        return stored._replace(data=bytes(source), too_large=0 if is_small else len(source))
+
+    def _refuse(self, bad: list[BadSample], large: dict[int, int]) -> None:
+        """Raises BadSamplesError where bad samples can't be passed over.
+
+        Args:
+            large: Those that are larger than a block (number -> bytes).
+        """
+        keeps = self._on_error == "keep"
+        if not bad or self._on_error == "skip" or (keeps and not large):
+            return
+        text = f"Nothing was written. {self._recoder.name} found this; later samples were not looked at. "
+        if keeps:
+            bad = [each for each in bad if each.index in large]
+            text += "The source's bytes are larger than a block, too; on_error='skip' leaves bad samples out."
+        else:
+            text += (
+                "check='decode' finds and lists them all before; on_error='skip' leaves bad samples out, "
+                "on_error='keep' stores their bytes."
+            )
+        if large and self._room is not None:
+            text += f" {self._room.advice(list(large.values()))}"
+        raise BadSamplesError(bad, len(self._kept.samples), text)
 
     def result(self) -> Recoded:
         self._bad.sort(key=lambda each: each.index)

@@ -116,6 +116,8 @@ class ConvertReport(os.PathLike[str]):
     num_deep: int = 0
     """Images of more than 8 bits a value (16-bit gray PNG), as the check saw them: Pillow's RGB, and so the
     datasets, show what is above 255 as 255."""
+    num_replaced: int = 0
+    """Files of tar archives that are left out: later ones of the same name replace them, as in unpacking."""
     num_resumed_blocks: int = 0
     """Blocks taken over from an interrupted run (resume=True)."""
     stored_bytes: int | None = None
@@ -184,6 +186,9 @@ class ConvertReport(os.PathLike[str]):
             lines.append(
                 f"  16 bits   {num_of(self.num_deep, 'image')}, values above 255 are read as 255 (white)"
             )
+        if self.num_replaced:
+            count = num_of(self.num_replaced, "file")
+            lines.append(f"  replaced  {count} of the archive by later ones of the same name")
         if self.skipped:
             lines.append(f"  skipped   {num_of(len(self.skipped), 'sample')}:")
             lines += list_bad(self.skipped, indent="    ")

@@ -54,6 +54,9 @@ class Samples:
     says_val: bool = False
     """True when every data set says that it is for testing."""
 
+    num_replaced: int = 0
+    """Files of archives that are left out, as later ones of the same name replace them."""
+
     def __len__(self) -> int:
         return len(self.files)
 

@@ -18,6 +18,7 @@ from torch import Tensor
 from torch.utils.data import ConcatDataset, IterableDataset, Subset
 from torchvision.datasets import DatasetFolder
 
+from torch_dts._image_errors import without_addresses
 from torch_dts._paths import display
 from torch_dts._progress import Progress, told_when_slow
 from torch_dts.convert._archives import ArchiveSource, list_archive_samples
@@ -217,7 +218,7 @@ class _Reader:
     def _fail(self, i: int, where: str, error: Exception) -> None:
         if isinstance(error, OSError) and error.errno in OUR_TROUBLE:
             raise error
-        self._failed[i] = f"{where} raised {type(error).__name__}: {error}"
+        self._failed[i] = f"{where} raised {type(error).__name__}: {without_addresses(str(error))}"
 
     def finish(self, kind: str, leaves: list[Any], class_to_idx: Mapping[str, int] | None) -> Samples:
         labels, classes = self._settle(leaves, class_to_idx)

@@ -12,7 +12,15 @@ import torch
 from torch import Tensor
 
 from torch_dts import _native
-from torch_dts.datasets._shares import RankShare, Uneven, filler_places, rank_range, rank_share
+from torch_dts.datasets._shares import (
+    Part,
+    RankShare,
+    Uneven,
+    filler_places,
+    num_left_after,
+    rank_range,
+    rank_share,
+)
 
 CHUNK_BYTES = 64 << 20  # samples read singly at a time: bounds memory, long enough to sort and merge reads
 FIRST_BYTES = 4 << 20  # what an epoch begins with, so that its first batch waits for little
@@ -30,6 +38,8 @@ class EpochOrder:
         epoch: From 0.
         num_replicas, rank: The rank gets an equal part of the epoch.
         drop_last, uneven: What becomes of ranks that can't be equal (`rank_share`).
+        before: What other numbers of ranks did of the epoch; the rest of it is shared.
+        num_skipped: So many of what the rank delivers came before.
     """
 
     shuffle: bool = True
@@ -40,9 +50,17 @@ class EpochOrder:
     rank: int = 0
     drop_last: bool = False
     uneven: Uneven = "fill"
+    before: tuple[Part, ...] = ()
+    num_skipped: int = 0
+
+    def longest(self, num_samples: int) -> int:
+        """What the rank with most samples delivers, of an epoch of so many: the same on all ranks."""
+        extra = 0 if self.drop_last else self.num_replicas - 1
+        return (num_left_after(num_samples, self.before) + extra) // self.num_replicas
 
     def share_of(self, num_samples: int) -> RankShare:
-        """How much of so many samples the rank delivers."""
+        """How much the rank delivers of an epoch of so many samples."""
+        num_samples = num_left_after(num_samples, self.before)
         return rank_share(num_samples, self.num_replicas, self.rank, self.drop_last, self.uneven)
 
 
@@ -54,18 +72,29 @@ class Share:
         worker, num_workers: Of the DataLoader; (0, 1) without worker processes.
         batch_size: Samples dealt at a time.
         first_position: Position of the stream's first sample in what is dealt.
+        num_skipped: So many of the first samples that the worker would take of what is dealt are left out.
     """
 
     worker: int = 0
     num_workers: int = 1
     batch_size: int = 1
     first_position: int = 0
+    num_skipped: int = 0
+
+    @property
+    def first_taken(self) -> int:
+        """Position of the stream that all samples taken are at or behind."""
+        batch, place = divmod(self.num_skipped, self.batch_size)
+        return (batch * self.num_workers + self.worker) * self.batch_size + place - self.first_position
 
     def of(self, position: int, count: int) -> Tensor:
         """bool ``[count]``: which of the samples from `position` of the stream on are taken."""
         first = self.first_position + position
-        batches = torch.arange(first, first + count, device="cpu") // self.batch_size
-        return batches % self.num_workers == self.worker
+        positions = torch.arange(first, first + count, device="cpu")
+        taken = positions // self.batch_size % self.num_workers == self.worker
+        if self.num_skipped:
+            taken &= positions >= self.first_taken + self.first_position
+        return taken
 
 
 class Chunk(NamedTuple):
@@ -104,14 +133,20 @@ def epoch_groups(block_sizes: Tensor, order: EpochOrder) -> Iterator[Chunk]:
         yield Chunk(stored_ids, None)
         return
     runs = _native.rank_runs(block_sizes, *numbers)
-    blocks_per_group = torch.unique_consecutive(runs[:, 3], return_counts=True)[1].tolist()
-    first = 0
-    for group in torch.split(runs, blocks_per_group):
-        count = int(group[:, 2].sum())
-        blocks = group[:, 0].contiguous()
-        is_border = group[:, 2] < block_sizes[blocks]
-        yield Chunk(stored_ids[first : first + count], blocks[~is_border], None, blocks[is_border])
-        first += count
+    blocks, counts, groups = runs[:, 0], runs[:, 2], runs[:, 3]
+    is_border = counts < block_sizes[blocks]
+    num_groups = int(groups[-1]) + 1 if groups.numel() else 0
+
+    # All groups at once: a set of 14 million samples has thousands.
+    def of_groups(values: Tensor) -> list[int]:
+        sums = torch.zeros(num_groups, dtype=torch.int64, device="cpu")
+        return sums.index_add_(0, groups, values.to(torch.int64)).tolist()
+
+    ids = torch.split(stored_ids, of_groups(counts))
+    whole = torch.split(blocks[~is_border], of_groups(~is_border))
+    border = torch.split(blocks[is_border], of_groups(is_border))
+    for group in zip(ids, whole, border, strict=True):
+        yield Chunk(group[0], group[1], None, group[2])
 
 
 def filled_groups(block_sizes: Tensor, order: EpochOrder, share: RankShare | None = None) -> Iterator[Chunk]:
@@ -172,6 +207,8 @@ def plan_chunks(
     for stored_ids, block_ids, _, _ in groups:
         taken = stored_ids[share.of(position, stored_ids.numel())]
         position += stored_ids.numel()
+        if share.num_skipped and position <= share.first_taken:
+            continue  # nothing of it is left
         is_whole = False
         if block_ids is not None and block_ids.numel():
             num_samples = max(stored_ids.numel(), int(block_sizes[block_ids].sum()))

@@ -11,6 +11,7 @@ from typing import Any
 
 from PIL import Image
 
+from torch_dts._image_errors import without_addresses
 from torch_dts._paths import display
 from torch_dts._raw import raw_image, raw_shape
 from torch_dts.file import DTSFile
@@ -114,6 +115,6 @@ def extend_message(error: Exception, text: str) -> None:
         elif not error.args:
             error.args = (addition[1:],)
         elif len(error.args) == 1 and isinstance(error.args[0], str):
-            error.args = (error.args[0] + addition,)
+            error.args = (without_addresses(error.args[0]) + addition,)
         elif hasattr(error, "add_note"):
             error.add_note(addition[1:])

@@ -23,6 +23,7 @@ from torch_dts import _native
 _NEXT_EPOCH_WORD = 1
 _SEED_SET_WORD = 2  # nonzero once it holds a seed
 _SEED_WORD = 3
+_BY_WORKERS_WORD = 4  # epochs that workers began
 _MAX_EPOCH = 2**32 - 1
 
 
@@ -83,6 +84,11 @@ class EpochClock:
     def next_epoch(self) -> int:
         """The epoch of the next iteration to begin."""
         return int(self._board[_NEXT_EPOCH_WORD]) % (_MAX_EPOCH + 1)
+
+    @property
+    def num_by_workers(self) -> int:
+        """Epochs that worker processes began."""
+        return int(self._board[_BY_WORKERS_WORD])
 
     def drawn_seed(self) -> int:
         """The seed on the board; drawn now from torch's default generator if there is none."""

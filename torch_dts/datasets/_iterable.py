@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch.distributed as dist
@@ -15,9 +15,10 @@ from torch_dts.datasets._agreement import require_same
 from torch_dts.datasets._chunks import EpochOrder, Share
 from torch_dts.datasets._decode import Transform, default_loader
 from torch_dts.datasets._epochs import EpochClock
+from torch_dts.datasets._iterable_state import Place, Position, StreamIterator, StreamResume
 from torch_dts.datasets._pixels import load_pixels
 from torch_dts.datasets._ranks import RankChoice
-from torch_dts.datasets._shares import RankShare, Uneven, check_uneven
+from torch_dts.datasets._shares import Part, RankShare, Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window, stream_items
 from torch_dts.file import DTSFile
 from torch_dts.file._arguments import Verify, check_bool, check_callable
@@ -119,6 +120,7 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         default_loader(self.file)  # refuses what it has no image for
         load_pixels(self.file)
         self._clock = EpochClock()
+        self._resume = StreamResume()
         self._is_compared = False
         self._compare_seeds()
 
@@ -173,11 +175,60 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         worker, num_workers = (0, 1) if info is None else (info.id, info.num_workers)
         return self._begin(Share(worker, num_workers, self.batch_size or 1))
 
-    def _begin(self, share: Share, rank_share: RankShare | None = None) -> Iterator[tuple[Any, Any]]:
+    def state_dict(self) -> dict[str, Any]:
+        """Where the iteration is: what `load_state_dict` needs to go on from here, exactly.
+
+        That of the latest iteration in this process; behind its end, and before the first, the
+        beginning of the next epoch. In a DataLoader's worker (torchdata's StatefulDataLoader asks
+        there) it is what this worker has delivered. With ``seed=None`` the seed is drawn now.
+
+        Returns:
+            Plain values that pickle and JSON take.
+
+        Raises:
+            RuntimeError: Worker processes or a torch_dts.DataLoader iterate over the dataset;
+                the DataLoader has the state then.
+        """
+        return self._resume.state_dict(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """The next ``iter()`` goes on where `state` was saved, each later one is the next epoch.
+
+        Of what was delivered before nothing is decoded and no block is read. Another number of
+        ranks shares the rest of the epoch anew; worker processes (of torch's DataLoader) share it
+        as they share an epoch. `set_epoch` with another epoch begins that one.
+
+        Args:
+            state: From `state_dict`, of any rank.
+
+        Raises:
+            ValueError: It does not fit to this dataset, with what was found and what was
+                expected; nothing has changed.
+        """
+        self._resume.load(self, state)
+
+    def _begin(
+        self, share: Share, plan: Callable[[int], tuple[tuple[Part, ...], RankShare]] | None = None
+    ) -> StreamIterator:
+        """Begins an epoch.
+
+        Args:
+            share: What this process takes.
+            plan: Takes the epoch; what was done of it before, and what the rank delivers.
+        """
+        if plan is not None:
+            self._resume.leave()
         # No generator: the epoch is claimed here and now, before set_epoch is called for the next.
         self._compare_seeds()
         epoch, seed = self._clock.claim(0 if self.seed is None and self.num_replicas > 1 else self.seed)
-        order = self._order(seed, epoch)
+        if plan is None:
+            return StreamIterator(self, self._resume.begin(self, epoch, seed, share))
+        parts, rank_share = plan(epoch)
+        return StreamIterator(self, Position(Place(epoch, seed, parts), share), rank_share)
+
+    def _items(
+        self, order: EpochOrder, share: Share, rank_share: RankShare | None
+    ) -> Iterator[tuple[Any, Any]]:
         return stream_items(self.file, order, share, self.transform, self.target_transform, rank_share)
 
     def _compare_seeds(self) -> None:

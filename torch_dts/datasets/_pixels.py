@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import torch
 
-from torch_dts.datasets._chunks import EpochOrder, Share, filled_groups
+from torch_dts.datasets._chunks import EpochOrder, Share
+from torch_dts.datasets._rest import remaining_groups
 from torch_dts.datasets._shares import RankShare
 from torch_dts.file import DTSFile
 from torch_dts.file._names import check_position
@@ -49,7 +50,7 @@ def share_of_epoch(
     """
     position = 0
     one_block = torch.tensor([num_samples], dtype=torch.int64, device="cpu")
-    for stored_ids, *_ in filled_groups(one_block, replace(order, shuffle_window=0), rank_share):
+    for stored_ids, *_ in remaining_groups(one_block, replace(order, shuffle_window=0), rank_share):
         taken = stored_ids[share.of(position, stored_ids.numel())]
         position += stored_ids.numel()
         yield from taken.tolist()

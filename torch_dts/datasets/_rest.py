@@ -10,37 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from torch_dts.datasets._chunks import Chunk, EpochOrder, epoch_groups
-from torch_dts.datasets._shares import rank_range
-
-MOST_REPLICAS = 1 << 20  # of a part: the ranks' shares are listed
-
-
-class Part(NamedTuple):
-    """What some number of ranks did of an epoch.
-
-    Attributes:
-        num_replicas: The ranks.
-        consumed: Samples that each has delivered, fillers counted.
-    """
-
-    num_replicas: int
-    consumed: int
-
-
-def num_left_after(num_samples: int, parts: Iterable[Part]) -> int:
-    """Samples of an epoch of `num_samples` that are left after `parts`."""
-    for num_replicas, consumed in parts:
-        least, num_longer = divmod(num_samples, num_replicas)
-        num_samples = num_longer * max(0, least + 1 - consumed) + (num_replicas - num_longer) * max(
-            0, least - consumed
-        )
-    return num_samples
+from torch_dts.datasets._chunks import Chunk, EpochOrder, epoch_groups, filled_groups
+from torch_dts.datasets._shares import Part, RankShare, filler_places, num_left_after, rank_range
 
 
 class Rest:
@@ -135,6 +110,26 @@ class Rest:
             block_ids=left,
             border_ids=None if borders is None else borders[torch.isin(borders, used)],
         )
+
+
+def remaining_groups(
+    block_sizes: Tensor, order: EpochOrder, share: RankShare | None = None
+) -> Iterable[Chunk]:
+    """`filled_groups` of an epoch of which a part may have been delivered.
+
+    Args: as of `filled_groups`; `share` counts what the rank has delivered since its ranks began.
+    """
+    if not order.before and not order.num_skipped:
+        return filled_groups(block_sizes, order, share)
+    rest = Rest(block_sizes, order, order.before)
+    num_own, num_fillers = order.share_of(int(block_sizes.sum())) if share is None else share
+    own = rest.cut(rest.of_rank(order.num_replicas, order.rank), 0, num_own)
+    if num_fillers:
+        place = order.rank * rest.num_left // order.num_replicas
+        found = own if num_own else rest.between(place, place + 1)
+        ids = torch.cat([chunk.stored_ids for chunk in found])
+        own.append(Chunk(ids[filler_places(num_own, num_fillers)[0]], None))
+    return rest.cut(own, order.num_skipped, num_own + num_fillers)
 
 
 def _not_empty(chunks: Iterable[Chunk]) -> Iterator[Chunk]:

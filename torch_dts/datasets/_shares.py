@@ -3,12 +3,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple, cast, get_args
 
 import torch
 from torch import Tensor
 
 Uneven = Literal["fill", "exact"]
+
+
+MOST_REPLICAS = 1 << 20  # of a part: the ranks' shares are listed
+
+
+class Part(NamedTuple):
+    """What some number of ranks did of an epoch.
+
+    Attributes:
+        num_replicas: The ranks.
+        consumed: Samples that each has delivered, fillers counted.
+    """
+
+    num_replicas: int
+    consumed: int
+
+
+def num_left_after(num_samples: int, parts: Iterable[Part]) -> int:
+    """Samples of an epoch of `num_samples` that are left after `parts`."""
+    for num_replicas, consumed in parts:
+        least, num_longer = divmod(num_samples, num_replicas)
+        num_samples = num_longer * max(0, least + 1 - consumed) + (num_replicas - num_longer) * max(
+            0, least - consumed
+        )
+    return num_samples
 
 
 class RankShare(NamedTuple):

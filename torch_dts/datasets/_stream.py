@@ -8,10 +8,11 @@ import operator
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from torch_dts.datasets._chunks import EpochOrder, Share, filled_groups, plan_chunks
+from torch_dts.datasets._chunks import EpochOrder, Share, plan_chunks
 from torch_dts.datasets._decode import Transform, default_loader, load_sample, make_item
 from torch_dts.datasets._pixels import read_sample, share_of_epoch
 from torch_dts.datasets._reading import ChunkReader, load_ahead
+from torch_dts.datasets._rest import remaining_groups
 from torch_dts.datasets._shares import RankShare
 from torch_dts.file import DTSFile
 
@@ -42,7 +43,7 @@ def stream_items(
             yield make_item(sample, int(labels[index]), transform, target_transform)
         return
     reader = ChunkReader(file)
-    groups = filled_groups(reader.block_sizes, order, rank_share)
+    groups = remaining_groups(reader.block_sizes, order, rank_share)
     chunks = plan_chunks(groups, share, reader.block_sizes, reader.sample_bytes)
     with contextlib.closing(load_ahead(chunks, reader.read)) as loaded:
         for chunk in loaded:

@@ -27,7 +27,7 @@ from torch_dts.loader._batch_plan import LastBatch
 from torch_dts.loader._datasets import open_path, with_transform
 from torch_dts.loader._devices import Device, check_devices
 from torch_dts.loader._elastic import OrderKind
-from torch_dts.loader._epoch import batching_of, num_batches_of
+from torch_dts.loader._epoch import batching_of, check_order_is_known, num_batches_of
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
@@ -164,12 +164,12 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         num_replicas: int | None = None,
         rank: int | None = None,
         distributed: bool = False,
-        views: int = 1,
-        repeat: int = 1,
         uneven: Uneven = "fill",
         last_batch: LastBatch = "partial",
         order: OrderKind = "shuffled",
         return_mask: bool | None = None,
+        views: int = 1,
+        repeat: int = 1,
         devices: Sequence[Device] | None = None,
         reader_threads: int | None = None,
         pin_threads: bool = False,
@@ -212,14 +212,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             refuse_for_iterable(options)
             stream_order(dataset, drop_last, uneven)  # says so where the two contradict each other
         if batch_sampler is None:
+            drops = drop_last and batch_size is not None
             sampler, shuffle_left = complete_sampler(
-                dataset,
-                shuffle,
-                sampler,
-                drop_last and batch_size is not None,
-                options,
-                generator,
-                batch_size,
+                dataset, shuffle, sampler, drops, options, generator, batch_size
             )
         else:
             shuffle_left = shuffle
@@ -272,11 +267,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             self.batch_sampler.drop_last = True  # type: ignore[union-attr]  # what it lists is what comes
         self._epochs = epochs_of(self, options)
         self._resume = Resume()
-        if order == "elastic" and batching_of(self, self._window).order is None:
-            raise ValueError(
-                "order='elastic' is an order of the loader's own, but a sampler or the dataset says another: "
-                "give shuffle= instead, or a DistributedSampler with shuffle=True"
-            )
+        check_order_is_known(self, self._window)
         self._run = NativeRun()
         self._python_run = PythonRun()
         if share_buffers_with is not None:
@@ -284,8 +275,6 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         if batch_sampler is None and hasattr(self.sampler, "set_epoch") and self.batch_sampler is not None:
             # torch's BatchSampler has none, and trainers call it on whichever has one
             self.batch_sampler.set_epoch = self.sampler.set_epoch  # type: ignore[attr-defined]
-        if devices is not None:
-            batching_of(self, self._window)  # says so where that is impossible
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # torch names its own class
         """Begins an epoch.
@@ -301,11 +290,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise SystemExit
         try:
             begun = self._run.begin(self)
-            if not isinstance(begun, str):
-                return begun
-            if self.devices is not None:
-                raise ValueError(f"devices= needs a data set and a transform that native code reads: {begun}")
-            return self._python_run.begin(self, begun)
+            return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
         finally:
             the_exit.leave()
             the_exit.leave_thread()
@@ -318,7 +303,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """
         num_batches = num_batches_of(batching_of(self, self._window))
         if num_batches is not None:
-            return num_batches
+            return num_batches * self.repeat
         dataset: Any = self.dataset
         if self.last_batch == "drop" and self.batch_size and isinstance(dataset, IterableDataset):
             return len(dataset) // self.batch_size * self.repeat  # type: ignore[arg-type]

@@ -95,6 +95,17 @@ def batching_of(loader: DataLoader, window: int) -> Batching:
     return batching if loader.devices is None else _shared_out(batching, len(loader.devices))
 
 
+def check_order_is_known(loader: DataLoader, window: int) -> None:
+    """Raises ValueError for a loader whose options need an order of its own, where there is none."""
+    if loader.order == "elastic" and _of_process(loader, window).order is None:
+        raise ValueError(
+            "order='elastic' is an order of the loader's own, but a sampler or the dataset says another: "
+            "give shuffle= instead, or a DistributedSampler with shuffle=True"
+        )
+    if loader.devices is not None:
+        batching_of(loader, window)
+
+
 def _shared_out(batching: Batching, num_devices: int) -> Batching:
     order = batching.order
     if order is None:
@@ -108,7 +119,7 @@ def _shared_out(batching: Batching, num_devices: int) -> Batching:
 
 def _of_process(loader: DataLoader, window: int) -> Batching:
     dataset: Any = loader.dataset
-    repeat = getattr(loader, "repeat", 1)
+    repeat = loader.repeat
     batch_sampler: Any = loader.batch_sampler
     is_batched = batch_sampler is not None
     if isinstance(dataset, DTSIterableDataset):
@@ -117,7 +128,7 @@ def _of_process(loader: DataLoader, window: int) -> Batching:
         return Batching(order, (), rule, is_batched, returns_mask(loader, order), repeat=repeat)
     if isinstance(dataset, IterableDataset):
         rule = BatchRule(loader.batch_size or 1, "drop" if loader.drop_last else "partial")
-        return Batching(None, (), rule, is_batched, repeat=repeat)
+        return Batching(None, (), rule, is_batched, returns_mask(loader, None), repeat=repeat)
     if is_batched and type(batch_sampler) is not BatchSampler:
         mask = returns_mask(loader, None)
         return Batching(None, batch_sampler, BatchRule(1), True, mask, batch_sampler, repeat=repeat)
@@ -289,9 +300,13 @@ def begin_python_epoch(
 
 
 def begin_iterable_epoch(loader: DataLoader, epochs: Epochs, window: int, resume: Resume) -> Begun:
-    """Claims the next epoch of a dataset that says its order itself."""
+    """Begins an epoch of a dataset that says its order itself.
+
+    A DTSIterableDataset claims it when its iteration begins, perhaps in worker processes.
+    """
     epoch = epochs.next_epoch
-    epochs.set_next((epoch + 1) % (1 << 32))
+    if not isinstance(loader.dataset, DTSIterableDataset):
+        epochs.set_next((epoch + 1) % (1 << 32))
     return resume.begin(batching_of(loader, window), None, None, epoch)
 
 

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 
 from torch_dts.datasets._chunks import FIRST_BYTES, EpochOrder
-from torch_dts.datasets._rest import Part, Rest, num_left_after
-from torch_dts.datasets._shares import RankShare, Uneven, filler_places, rank_share
+from torch_dts.datasets._rest import Rest
+from torch_dts.datasets._shares import Part, RankShare, Uneven, filler_places, num_left_after, rank_share
 from torch_dts.file import DTSFile
 from torch_dts.loader._elastic import Steps
 
@@ -260,7 +260,14 @@ class Order:
 
 def _joined(parts: Iterable[Tensor]) -> Tensor:
     parts = list(parts)
-    return parts[0] if len(parts) == 1 else torch.cat(parts) if parts else _NONE
+    if not parts:
+        return _NONE
+    # The groups of a rank are views of one list, one behind the other: no second list of an epoch.
+    ends = [part.data_ptr() + part.numel() * part.element_size() for part in parts]
+    is_one = parts[0].untyped_storage().data_ptr() == parts[-1].untyped_storage().data_ptr()
+    if is_one and all(end == part.data_ptr() for end, part in zip(ends, parts[1:], strict=False)):
+        return parts[0].as_strided((sum(part.numel() for part in parts),), (1,))
+    return torch.cat(parts)
 
 
 def unit_samples(mean_bytes: float) -> int:

@@ -11,13 +11,13 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from torch_dts.datasets import DTSIterableDataset
 from torch_dts.loader._datasets import leaves
 from torch_dts.loader._epoch import batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
 from torch_dts.loader._fallback_stream import BatchedStream, is_stream
+from torch_dts.loader._order import Order
 from torch_dts.loader._replacing import can_replace, new_counts, with_replacing
-from torch_dts.loader._resume import Delivered
+from torch_dts.loader._resume import Begun, Delivered
 from torch_dts.loader._stats import LoaderStats
 from torch_dts.transforms._views import Views
 
@@ -41,7 +41,15 @@ class PythonRun:
         self._counts: list[Tensor] = []  # of replaced images
 
     def begin(self, loader: DataLoader, reason: str) -> Iterator[Any]:
-        """Begins an epoch; warns the first time, with the reason."""
+        """Begins an epoch; warns the first time, with the reason.
+
+        Raises:
+            ValueError: The loader feeds several devices.
+        """
+        if loader.devices is not None:
+            raise ValueError(f"devices= needs a data set and a transform that native code reads: {reason}")
+        begun = self._begin_iterable(loader)
+        resumed = None if begun is None else begun.resumed()
         made_for = (
             reason,
             loader.transform,
@@ -50,6 +58,7 @@ class PythonRun:
             loader.dtype,
             loader.views,
             loader.repeat,
+            resumed,
         )
         # A dataset with another transform or loader is a copy, and would not see later changes.
         is_copy = (
@@ -60,17 +69,14 @@ class PythonRun:
         )
         is_kept = self._made_for == made_for and (loader.persistent_workers or not is_copy)
         if self._fallback is None or not is_kept:
-            self._fallback = self._make(loader, reason)
+            self._fallback = self._make(loader, reason, resumed)
             self._made_for = made_for
-        if not isinstance(loader.dataset, IterableDataset):
+        if begun is None:
             epoch = begin_python_epoch(loader, loader._epochs, loader.seed, loader._window, loader._resume)
             self._batches.prepare(epoch.batches)
             self._fallback.begin(epoch.seed, epoch.epoch, epoch.num_skipped, epoch.earlier, epoch.counted_in)
             batches = iter(self._fallback)
             return CountedIterator(batches, epoch.delivered, 0, loader.repeat, epoch.num_repeated)
-        if isinstance(loader.dataset, DTSIterableDataset):
-            return iter(self._fallback)
-        begun = begin_iterable_epoch(loader, loader._epochs, loader._window, loader._resume)
         return CountedIterator(
             iter(self._fallback),
             begun.delivered,
@@ -78,6 +84,17 @@ class PythonRun:
             loader.repeat,
             begun.place.num_repeated,
         )
+
+    def _begin_iterable(self, loader: DataLoader) -> Begun | None:
+        if not isinstance(loader.dataset, IterableDataset):
+            return None
+        begun = begin_iterable_epoch(loader, loader._epochs, loader._window, loader._resume)
+        if begun.resumed() is not None and (loader.return_index or not is_stream(loader.dataset)):
+            raise ValueError(
+                f"an epoch of a {type(loader.dataset).__name__} can't be continued: it has an __iter__ of "
+                "its own, or its samples have no index"
+            )
+        return begun
 
     def stats(self) -> LoaderStats:
         """Replaced images of all epochs."""
@@ -87,11 +104,11 @@ class PythonRun:
         """Lets go of the worker processes."""
         self._fallback = None
 
-    def _make(self, loader: DataLoader, reason: str) -> FallbackLoader:
+    def _make(self, loader: DataLoader, reason: str, resumed: tuple[int, Order] | None) -> FallbackLoader:
         dataset = loader.effective_dataset()
         batching = batching_of(loader, loader._window)
         if batching.order is not None and is_stream(dataset) and not loader.return_index:
-            dataset = BatchedStream(dataset, batching.order, batching.rule, batching.returns_mask)
+            dataset = BatchedStream(dataset, batching.order, batching.rule, batching.returns_mask, resumed)
         replaces = loader.on_error == "replace" and can_replace(dataset)
         if replaces:
             dataset = with_replacing(dataset, self._counts_for(loader.num_workers))

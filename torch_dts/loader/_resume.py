@@ -6,10 +6,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from torch_dts.datasets._rest import Part
+from torch_dts.datasets._checked_state import check_seed, refused, split_parts, with_part
+from torch_dts.datasets._shares import Part
 from torch_dts.loader._fingerprint import Fingerprints
 from torch_dts.loader._sampler_state import Recorded, SamplerState
-from torch_dts.loader._state import Facts, Place, check_seed, read, refused, with_part, written
+from torch_dts.loader._state import Facts, Place, read, written
 
 if TYPE_CHECKING:
     from torch_dts.loader._epoch import Batching
@@ -44,6 +45,13 @@ class Begun(NamedTuple):
     place: Place
     batching: Batching
     delivered: Delivered
+
+    def resumed(self) -> tuple[int, Order] | None:
+        """The epoch and what is left of it, where it was begun before."""
+        order = self.batching.order
+        if order is None or not (order.before or order.num_skipped):
+            return None
+        return self.place.epoch, order
 
     def now(self) -> Place:
         """Where the iterator is now."""
@@ -114,7 +122,10 @@ class Resume:
         if pending is None and begun is not None and not begun.delivered.is_all:
             if self._facts is None:
                 self._facts = self._facts_of(dataset, batching)
-            return written(begun.now(), self._facts)
+            place = begun.now()
+            if place.seed is None and begun.batching.order is not None:  # worker processes claimed it
+                place = place._replace(seed=epochs.seed, choice_seed=epochs.seed)
+            return written(place, self._facts)
         return written(self._next_epoch(batching, epochs, seed), self._facts_of(dataset, batching))
 
     def load(self, state: Any, dataset: Any, batching: Batching, epochs: Epochs, seed: int | None) -> None:
@@ -174,9 +185,7 @@ class Resume:
 
 
 def _rest_of(order: Order, parts: tuple[Part, ...]) -> Order:
-    parts = tuple(part for part in parts if part.consumed)
     if order.elastic_batch:
-        return replace(order, before=parts)
-    if parts and parts[-1].num_replicas == order.num_replicas:
-        return replace(order, before=parts[:-1], num_skipped=parts[-1].consumed)
-    return replace(order, before=parts)
+        return replace(order, before=tuple(part for part in parts if part.consumed))
+    before, num_skipped = split_parts(parts, order.num_replicas)
+    return replace(order, before=before, num_skipped=num_skipped)

@@ -241,6 +241,7 @@ class StreamEpochs:
     def claim(self) -> tuple[int, int]:
         """Begins an iteration: its seed and its epoch."""
         dataset = self._dataset
+        dataset._resume.leave()
         epoch, seed = dataset._clock.claim(self.given_seed)
         return seed, epoch
 

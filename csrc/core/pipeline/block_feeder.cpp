@@ -242,6 +242,15 @@ std::int64_t BlockFeeder::num_units_waiting() const {
   return state_->units.num_waiting();
 }
 
+void BlockFeeder::fill_store(bool may) {
+  {
+    const std::lock_guard lock(state_->mutex);
+    state_->units.fill_store(may);
+    if (!may || !state_->is_running || !state_->may_keep) return;
+  }
+  state_->work.notify_all();
+}
+
 void BlockFeeder::stop() {
   if (!state_->home.is_here()) return;
   std::unique_lock lock(state_->mutex);

@@ -61,6 +61,9 @@ class BlockFeeder {
   void append(ReadUnit unit);
   // Units appended and not yet read: how far the appending thread is ahead.
   std::int64_t num_units_waiting() const;
+  // Whether readers may load blocks into the store ahead of their samples; start() says yes. The
+  // unit that ends an epoch has them all loaded in any case.
+  void fill_store(bool may);
   // Ends the stream: waiters return null. Returns when no reader touches its memory any
   // more; the caller sees to it that nobody uses views of it.
   void stop();

@@ -91,6 +91,7 @@ bool FeederUnits::claim(int reader, ReadTask& task) {
   tasks.pop_front();
   if (takes_single) {
     task.unit->keep_target = keep_target_of(*task.unit);
+    claimed_through_ = std::max(claimed_through_, task.unit->samples_through);
     if (!spare_.empty()) {
       task.unit->memory = std::move(spare_.back());
       spare_.pop_back();
@@ -106,9 +107,12 @@ bool FeederUnits::claim(int reader, ReadTask& task) {
 std::int64_t FeederUnits::keep_target_of(const FeederUnit& unit) const {
   const std::int64_t num_samples = options_.num_samples;
   if (options_.num_kept_blocks == 0 || num_block_units_ > 0 || num_samples == 0) return 0;
-  if (unit.ordinal == 0 && unit.samples_through < num_samples) return 0;
-  const std::int64_t through = std::min(unit.samples_through, num_samples);
-  return (options_.num_kept_blocks * through + num_samples - 1) / num_samples;
+  if (unit.samples_through >= num_samples) return options_.num_kept_blocks;
+  if (unit.ordinal == 0 || !fills_store_) return 0;
+  const std::int64_t length = num_samples - not_filled_through_;
+  const std::int64_t through =
+      std::max<std::int64_t>(unit.samples_through - not_filled_through_, 0);
+  return (options_.num_kept_blocks * through + length - 1) / length;
 }
 
 bool FeederUnits::finish(const ReadTask& task) { return --task.unit->tasks_left == 0; }
@@ -185,6 +189,8 @@ void FeederUnits::reset() {
   single_samples_ = singles_unclaimed_ = 0;
   first_live_single_ = num_waiting_ = 0;
   begins_blocks_ = false;
+  fills_store_ = true;
+  claimed_through_ = not_filled_through_ = 0;
 }
 
 }  // namespace dts

@@ -97,7 +97,12 @@ class FeederUnits {
   std::int64_t num_waiting() const { return num_waiting_; }
   // Whether readers that can claim nothing may fill the store: the first samples come first.
   bool lets_store_fill() const {
-    return num_block_units_ > 0 ? !holds_blocks_back() : first_live_single_ > 0;
+    return num_block_units_ > 0 ? !holds_blocks_back() : fills_store_ && first_live_single_ > 0;
+  }
+  // BlockFeeder::fill_store().
+  void fill_store(bool may) {
+    fills_store_ = may;
+    not_filled_through_ = claimed_through_;
   }
   // Forgets the stream; memory of single units is kept for the next one.
   void reset();
@@ -125,9 +130,12 @@ class FeederUnits {
   std::int64_t num_single_units_ = 0;
   std::int64_t single_samples_ = 0;  // in them
   std::int64_t singles_unclaimed_ = 0;
-  bool begins_blocks_ = false;          // without waiting for the first samples
-  std::int64_t first_live_single_ = 0;  // ordinal of the first one not released
-  std::deque<bool> single_is_free_;     // from that one on
+  bool fills_store_ = true;
+  std::int64_t claimed_through_ = 0;     // samples_through of the single unit claimed last
+  std::int64_t not_filled_through_ = 0;  // the same when filling the store began
+  bool begins_blocks_ = false;           // without waiting for the first samples
+  std::int64_t first_live_single_ = 0;   // ordinal of the first one not released
+  std::deque<bool> single_is_free_;      // from that one on
   std::int64_t num_waiting_ = 0;
   std::vector<ReadMemory> spare_;
 };

@@ -211,6 +211,7 @@ void Loader::start(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed,
   auto stream = std::make_shared<Stream>(state_->plans, seed, epoch);
   if (state_->here) state_->here->begin(*stream);
   s.feeder.start();
+  s.feeder.fill_store(false);  // the first batch has the processors to itself
   const std::lock_guard lock(s.mutex);
   s.stream = std::move(stream);
   ++state_->generation;
@@ -339,6 +340,7 @@ LoaderStats Loader::stats() const {
   stats.feeder = s.feeder.stats();
   for (const WorkerCounters& counters : s.counters) {
     stats.num_samples += counters.num_samples.load(std::memory_order_relaxed);
+    stats.num_spliced += counters.num_spliced.load(std::memory_order_relaxed);
     stats.work_ns += counters.work_ns.load(std::memory_order_relaxed);
     stats.wait_for_data_ns += counters.wait_for_data_ns.load(std::memory_order_relaxed);
     stats.wait_for_room_ns += counters.wait_for_room_ns.load(std::memory_order_relaxed);

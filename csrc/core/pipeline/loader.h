@@ -60,6 +60,8 @@ enum class NextState { kTimeout, kBatch, kEnd };
 
 struct LoaderStats {
   std::int64_t num_samples = 0;
+  std::int64_t num_spliced =
+      0;  // of them, JPEGs of which only the restart segments under the crop were decoded
   std::int64_t num_batches = 0;
   std::int64_t num_foreign = 0;
   std::int64_t work_ns = 0;           // workers: decoding and after

@@ -27,6 +27,7 @@ namespace dts {
 // Written by one worker, read by anyone.
 struct alignas(64) WorkerCounters {
   std::atomic<std::int64_t> num_samples{0};
+  std::atomic<std::int64_t> num_spliced{0};
   std::atomic<std::int64_t> work_ns{0};
   std::atomic<std::int64_t> wait_for_data_ns{0};
   std::atomic<std::int64_t> wait_for_room_ns{0};

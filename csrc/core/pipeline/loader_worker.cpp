@@ -168,6 +168,7 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
     status = runner_->run(pixels, key, outs_);
   } else if (!view.is_missing) {
     status = runner_->run(view.bytes, key, outs_);
+    if (runner_->was_spliced()) WorkerCounters::add(counters_.num_spliced, 1);
   }
   if (status != DecodeStatus::kOk) {
     ForeignSample foreign;
@@ -207,9 +208,9 @@ void LoaderWorker::settle(Stream& stream, bool leaves_unit, bool leaves_batch) {
   if (leaves_batch && batch_) {
     const std::int64_t count = std::exchange(done_in_batch_, 0);
     WorkerCounters::add(counters_.num_samples, count);
-    if (count > 0 && stream.finish_in_batch(*batch_, count) &&
-        batch_->number == stream.num_delivered()) {
-      shared_.batch_ready.notify_all();
+    if (count > 0 && stream.finish_in_batch(*batch_, count)) {
+      if (batch_->number == stream.num_delivered()) shared_.batch_ready.notify_all();
+      if (batch_->number == 0) shared_.feeder.fill_store(true);
     }
     zone_ = nullptr;
     batch_.reset();

@@ -75,6 +75,8 @@ class SampleCanvas {
 
   // Memory for operations that need some.
   Scratch& spare() { return spare_; }
+  // Did the last encoded image give only the restart segments under the box?
+  bool was_spliced() const { return decoder_.was_spliced(); }
   std::size_t held_bytes() const;
   void shrink(std::size_t keep_bytes);
 

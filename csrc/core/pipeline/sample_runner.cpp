@@ -359,6 +359,7 @@ DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& ke
 }
 
 const std::string& SampleRunner::error() const { return state_->canvas.error(); }
+bool SampleRunner::was_spliced() const { return state_->canvas.was_spliced(); }
 std::size_t SampleRunner::held_bytes() const { return state_->canvas.held_bytes(); }
 void SampleRunner::shrink(std::size_t keep_bytes) { state_->canvas.shrink(keep_bytes); }
 

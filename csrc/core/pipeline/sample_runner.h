@@ -44,6 +44,8 @@ class SampleRunner {
   DecodeStatus run(const ConstImageView& pixels, const ChoiceKey& key, void* out);
 
   const std::string& error() const;
+  // Behind a run() of encoded bytes: were only the restart segments under the crop decoded?
+  bool was_spliced() const;
   std::size_t held_bytes() const;
   // One very large image must not fix a thread's memory at its size for ever.
   void shrink(std::size_t keep_bytes);

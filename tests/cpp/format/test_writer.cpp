@@ -250,7 +250,8 @@ TEST_CASE("Writer: volumes keep what they were given") {
   {
     Writer writer(dir / "a", false, header);
     for (const std::uint32_t id : {0, 1}) write_block(writer, small_old_file(), id);
-    testing::finish(writer, 0, 0);
+    writer.seal(0, 0, 7);
+    writer.publish();
   }
   const auto opened = DtsFile::open(dir / "a");
   CHECK(opened->header().num_volumes == 3);

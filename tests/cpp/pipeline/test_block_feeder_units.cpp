@@ -254,5 +254,46 @@ TEST_CASE("units: the store is filled in step with single samples") {
   CHECK(task.unit->keep_target == 0);
 }
 
+TEST_CASE("units: filling the store waits until it may, and is complete at the end all the same") {
+  FeederUnits::Options options = options_of(1, true);
+  options.num_kept_blocks = 10;
+  options.single_units_ahead = 2;
+  FeederUnits units(options);
+  units.fill_store(false);
+  for (int i = 0; i < 10; ++i) units.append({Numbers(10, 1), {}});
+  ReadTask task;
+  Numbers targets;
+  const auto claim_and_release = [&] {
+    while (units.claim(0, task)) {
+      targets.push_back(task.unit->keep_target);
+      REQUIRE(units.finish(task));
+      units.set_phase(*task.unit, UnitPhase::kReady);
+    }
+    units.release(static_cast<std::int64_t>(targets.size()) - 2, 10);
+  };
+  for (int i = 0; i < 3; ++i) claim_and_release();
+  CHECK_FALSE(units.lets_store_fill());
+  units.fill_store(true);
+  CHECK(units.lets_store_fill());
+  for (int i = 0; i < 6; ++i) claim_and_release();
+  // Four units were claimed before it might; the others share the ten blocks.
+  CHECK(targets == Numbers{0, 0, 0, 0, 2, 4, 5, 7, 9, 10});
+  // One that is never told has all blocks loaded by the unit that ends the epoch.
+  FeederUnits never(options);
+  never.fill_store(false);
+  never.append({Numbers(99, 1), {}});
+  never.append({{1}, {}});
+  targets.clear();
+  while (never.claim(0, task)) targets.push_back(task.unit->keep_target);
+  CHECK(targets == Numbers{0, 10});
+  // Another stream begins anew.
+  never.reset();
+  never.append({Numbers(50, 1), {}});
+  never.append({{1}, {}});
+  targets.clear();
+  while (never.claim(0, task)) targets.push_back(task.unit->keep_target);
+  CHECK(targets == Numbers{0, 6});
+}
+
 }  // namespace
 }  // namespace dts

@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "fake_source.h"
 #include "pipeline/loader_set.h"
 
 using namespace dts::testing;
@@ -75,6 +76,30 @@ TEST_CASE("an empty stream ends at once") {
     dts::Batch batch;
     CHECK(loader.next(0, batch) == dts::NextState::kEnd);
     CHECK(loader.next(0, batch) == dts::NextState::kEnd);
+  }
+}
+
+TEST_CASE("blocks are kept once the first batch is done, and all of them by the end") {
+  for (const int num_workers : {0, 1}) {
+    const auto source = std::make_shared<FakeSource>(std::vector<std::int64_t>(20, 10));
+    source->kept_in = dts::make_private_store(20, FakeSource::kBlockBytes);
+    std::atomic<const dts::Loader*> watched = nullptr;
+    std::atomic<int> num_early = 0;
+    source->on_block = [&](std::int64_t) {
+      if (watched.load()->stats().num_samples < 24) ++num_early;
+    };
+    {
+      dts::Loader loader(source, flip_plan(), options_of(num_workers));
+      watched = &loader;
+      loader.start(nullptr, 1, 0);
+      append_all(loader, plain_stream(200, 200, 10, 24));
+      dts::Batch batch;
+      int num_batches = 0;
+      while (next_batch(loader, batch) == dts::NextState::kBatch) ++num_batches;
+      CHECK(num_batches == 9);
+    }
+    CHECK(num_early == 0);
+    CHECK(source->kept_in->is_complete());
   }
 }
 
