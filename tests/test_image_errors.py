@@ -55,7 +55,7 @@ def test_an_empty_file_that_is_not_checked(
         root = _Odd()
         options = {"level": 1}
     for workers in (1, 2):
-        with pytest.raises(BadSamplesError) as caught:
+        with pytest.raises(BadSamplesError, match=r"1 of \d sample") as caught:
             torch_dts.convert(root, tmp_path / "x.dts", check="none", num_workers=workers, **options)
         (bad,) = caught.value.bad
         assert "0x" not in bad.reason

@@ -96,9 +96,9 @@ def test_compat(image_folder: Make, tmp_path: pathlib.Path, capsys: Capture) -> 
     assert main(["convert", str(root), "-o", str(tmp_path), "--compat", "--min-blocks", "1"]) == 0
     out = capsys.readouterr().out
     assert out.startswith(f"wrote {tmp_path}/imagenet_train_lv0.dts")
-    assert "packing   ours: its own fails on this set with min_blocks=1" in out
+    assert "packing   ours: its own fails on this set with --min-blocks 1" in out
     assert main(["convert", str(root), "--compat", "--restart-interval", "none", "--seed", "1"]) == 1
-    assert "compat=True fixes order and bytes: leave seed=1 out" in capsys.readouterr().err
+    assert "--compat fixes order and bytes: leave --seed 1 out" in capsys.readouterr().err
 
 
 def test_an_interruption_says_how_to_go_on(

@@ -30,7 +30,7 @@ def test_extract(capsys, path, samples, tmp_path):
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err == (
-        f"torch-dts: error: {tmp_path}/out/a/0.jpg: exists already; use overwrite to replace it\n"
+        f"torch-dts: error: {tmp_path}/out/a/0.jpg: exists already; --overwrite replaces it\n"
     )
     (tmp_path / "out" / "a" / "0.jpg").write_bytes(b"")
     assert main([*arguments, "--overwrite"]) == 0

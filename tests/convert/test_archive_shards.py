@@ -14,6 +14,7 @@ from torch_dts.convert._archive_list import list_archives
 from torch_dts.convert._archive_shards import are_shards, group
 from torch_dts.convert._report import BadSamplesError
 
+ENDINGS = ".jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff, .webp"
 Make = Callable[..., pathlib.Path]
 
 
@@ -42,8 +43,8 @@ def test_what_makes_a_sample_bad(tmp_path: pathlib.Path) -> None:
     shards = group(listing, needs_labels=True)
     assert shards.failed == {
         0: "the sample has no class number (.cls)",
-        1: "the sample has no image",
-        2: "the sample has 2 images",
+        1: f"the sample has no image: found .cls behind the key, expected one of {ENDINGS}",
+        2: f"the sample has 2 images: found .jpg, .png, .cls behind the key, expected one of {ENDINGS}",
         3: "d.cls holds b'x', expected a class number",
         4: "e.cls holds b'-1', expected a class number",
         5: "the sample has 2 class numbers (.cls)",
@@ -51,6 +52,12 @@ def test_what_makes_a_sample_bad(tmp_path: pathlib.Path) -> None:
     }
     assert shards.labels[7] == 7
     assert set(group(listing, needs_labels=False).failed) == {1, 2}
+
+
+def test_two_views_of_a_sample(tmp_path: pathlib.Path) -> None:
+    names = "000.left.jpg 000.right.jpg 000.cls=1"
+    shards = group(list_archives(shard(tmp_path / "x.tar", names), None), needs_labels=True)
+    assert shards.failed[0].startswith("the sample has no image: found .left.jpg, .right.jpg, .cls behind")
 
 
 def test_names_that_two_shards_share(tmp_path: pathlib.Path) -> None:

@@ -106,9 +106,9 @@ def test_compat_stores_pillow_s_bytes() -> None:
         ),
         ({"compat": True, "block_size": 32 << 20}, "leave block_size=33554432 out"),
         ({"compat": True, "level": 1, "restart_interval": "auto"}, "leave restart_interval='auto' out"),
-        ({"min_blocks": 5}, "min_blocks=5 must be at least 1, and is for compat=True at level 0"),
-        ({"min_blocks": 5, "compat": True, "level": 1}, "is for compat=True at level 0"),
-        ({"min_blocks": 0, "compat": True}, "min_blocks=0 must be at least 1"),
+        ({"min_blocks": 5}, "^min_blocks=5 is for compat=True at level 0, but compat is False$"),
+        ({"min_blocks": 1, "compat": True, "level": 1}, "^min_blocks=1 is for .* level 0, but level is 1$"),
+        ({"min_blocks": 0, "compat": True}, "^min_blocks must be at least 1, not 0$"),
         ({"compat": True, "num_volumes": 2}, "num_volumes=2: what compat=True writes for reads one"),
         ({"compat": True, "num_volumes": 2, "volume": 0}, "reads one file; leave one of them out"),
         (

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import pytest
 from torchvision.datasets import DatasetFolder, ImageFolder
 
-from torch_dts.convert._folder import folder_root, is_dataset_folder, is_val_name, open_folder
+from torch_dts.convert._folder import check_listable, folder_root, is_dataset_folder, is_val_name, open_folder
 
 Make = Callable[..., pathlib.Path]
 
@@ -135,3 +135,23 @@ def test_kinds(image_folder: Make) -> None:
 )  # fmt: skip
 def test_val_names(name: str, is_val: bool) -> None:
     assert is_val_name(name) is is_val
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+def test_links_that_lead_up(image_folder: Make, ending: str) -> None:
+    """They are followed as torchvision follows them, with a warning; other links get none."""
+    root = image_folder(classes={"a": 1, "b": 1})
+    (root / "b" / "other").symlink_to(root / "a")
+    (root / "c").symlink_to(root / "a")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(open_folder(f"{root}{ending}", False)) == 4
+    (root / "b" / "other").unlink()
+    (root / "c").unlink()
+    (root / "a" / "up").symlink_to(root / "a")
+    with pytest.warns(UserWarning, match=r"a/up' is a link to a folder above it.*about 40 times, as torchv"):
+        opened = open_folder(f"{root}{ending}", False)
+    assert opened.samples == ImageFolder(f"{root}{ending}").samples
+    (root / "b" / "up").symlink_to(root)
+    with pytest.warns(UserWarning, match=r"up' is a link to a folder above it \(\d+ such links\)"):
+        check_listable(str(root))

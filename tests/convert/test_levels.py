@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from torch_dts.convert._levels import EXPORT_MODES, export_image
+from torch_dts.convert._levels import EXPORT_MODES, export_image, export_pixels
 
 
 def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
@@ -129,3 +129,50 @@ def test_damage_raises() -> None:
     data = encoded(noise(500, 450), "JPEG")
     with pytest.raises(OSError, match="truncated"):
         export_image(data[: len(data) // 2], 1)
+
+
+MODES = ["RGB", "RGBA", "LA", "P", "CMYK", "YCbCr", "LAB", "1", "L", "I;16"]
+
+
+def of_mode(mode: str, width: int, height: int) -> bytes:
+    if mode == "P":
+        return encoded(noise(width, height).quantize(64), "TIFF")
+    if mode == "I;16":
+        values = np.arange(width * height, dtype=np.uint16).reshape(height, width)
+        return encoded(Image.fromarray(values), "TIFF")
+    if mode == "LAB":
+        return encoded(Image.frombytes("LAB", (width, height), noise(width, height).tobytes()), "TIFF")
+    base = "L" if mode == "1" else "RGB" if mode == "YCbCr" else mode
+    return encoded(noise(width, height, base).convert(mode), "TIFF")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_max_size_resizes_what_training_sees(mode: str) -> None:
+    """RGB as torchvision's loader makes it, or L: the same pixels whether they are encoded or stored."""
+    data = of_mode(mode, 120, 90)
+    with Image.open(io.BytesIO(data)) as image:
+        assert image.mode == mode
+        seen = image if mode == "L" else image.convert("RGB")
+        expected = seen.resize((50, 37), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    expected.save(out, "JPEG", quality=90)
+    assert export_image(data, 0, 50) == out.getvalue()
+    raw = export_pixels(data, 0, 50, is_raw=True)
+    assert (raw.mode, raw.tobytes()) == (expected.mode, expected.tobytes())
+
+
+@pytest.mark.parametrize("mode", ["RGBA", "LA", "P", "CMYK", "L"])
+@pytest.mark.parametrize("size", [(600, 500), (300, 200)])
+def test_max_size_behind_a_level(mode: str, size: tuple[int, int]) -> None:
+    """The level's resize is in the image's own mode, that of max_size is not."""
+    data = of_mode(mode, *size)
+    with Image.open(io.BytesIO(data)) as image:
+        step = image.resize((480, 400), Image.Resampling.LANCZOS) if size == (600, 500) else image
+        seen = step if mode == "L" else step.convert("RGB")
+        expected = seen.resize((100, 83 if size == (600, 500) else 66), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    expected.save(out, "JPEG", quality=90)
+    assert export_image(data, 1, 100) == out.getvalue()
+    assert export_pixels(data, 1, 100, is_raw=True).tobytes() == expected.tobytes()
+    # What max_size does not touch is the level's.
+    assert export_image(data, 1, 1000) == export_image(data, 1)

@@ -266,6 +266,27 @@ def test_pickled_files_are_refused(tmp_path: pathlib.Path) -> None:
         torch_dts.convert(folder)
 
 
+def test_files_of_cifar_that_are_no_set(tmp_path: pathlib.Path) -> None:
+    """A part of the set, and the pickled version: given itself, by its folder, or by the folder above."""
+    write_cifar(tmp_path / "b", "data_batch_1.bin", array_set(CIFAR10, 2), coarse=False)
+    with pytest.raises(ValueError, match=r"_1\.bin is one of the files of CIFAR-10: pass .*, '.*/b'"):
+        torch_dts.convert(tmp_path / "b" / "data_batch_1.bin")
+    write_cifar(tmp_path / "c", "train.bin", array_set(CIFAR100, 2), coarse=True)
+    (tmp_path / "c" / "fine_label_names.txt").write_text("x\n")
+    with pytest.raises(ValueError, match=r"train\.bin is one of the files of CIFAR-100: pass their folder"):
+        torch_dts.convert(tmp_path / "c" / "train.bin")
+    for name, files in (("cifar-10-batches-py", ["data_batch_2"]), ("cifar-100-python", ["train", "meta"])):
+        folder = tmp_path / "above" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for file in files:
+            (folder / file).write_bytes(b"\x80\x04.")
+        for source in (folder, folder / files[0]):
+            with pytest.raises(ValueError, match=r"pickled files.*of the binary version, which is read"):
+                torch_dts.convert(source)
+    with pytest.raises(ValueError, match=r"cifar-10-batches-py holds pickled files.*CIFAR10\(root\)"):
+        torch_dts.convert(tmp_path / "above")
+
+
 def test_what_is_missing_or_damaged(tmp_path: pathlib.Path) -> None:
     write_idx(tmp_path / "m", "train-", array_set(MNIST, 3))
     labels = tmp_path / "m" / "train-labels-idx1-ubyte"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import pathlib
 import time
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 import torch
 
-from torch_dts.convert import BadSamplesError
+from torch_dts.convert import BadSamplesError, _recode
 from torch_dts.convert._journal import Journal
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._recode import Recoded, StoredSample, recode_samples
@@ -186,3 +187,21 @@ def test_resumed(tmp_path: pathlib.Path) -> None:
         assert recoded.facts.num_recoded == 38
         assert recoded.facts.num_resumed == 40 - seen
         spool.close()
+
+
+def test_a_full_disk_says_what_is_needed(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of the samples are put aside when it is full."""
+    append = Spool.append
+    monkeypatch.setattr(_recode, "_CHUNK_SAMPLES", 1)
+
+    def full(self: Spool, data: Any) -> tuple[int, int]:
+        if self.size >= 500:
+            raise OSError(errno.ENOSPC, "No space left on device", "folder")
+        return append(self, data)
+
+    monkeypatch.setattr(Spool, "append", full)
+    kept = make_kept(tmp_path, [bytes(100)] * 10)
+    text = r"No space left on device; about 1,000 bytes are needed for it, and as many for the file itself"
+    with pytest.raises(OSError, match=text) as caught:
+        run(kept, tmp_path)
+    assert (caught.value.errno, caught.value.filename) == (errno.ENOSPC, "folder")

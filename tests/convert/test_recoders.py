@@ -36,7 +36,7 @@ def options(**changes: Any) -> Options:
         "progress": None,
         **changes,
     }
-    return check_arguments(**values, later={})
+    return check_arguments(**values)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pickle
 import pytest
 
 from torch_dts.convert import BadSample, BadSamplesError, ConvertReport
+from torch_dts.convert._report import RecodeFacts
 
 REPORT = ConvertReport(
     path="/data/train.dts",
@@ -110,3 +111,9 @@ def test_error_and_report_survive_pickling() -> None:
     assert str(again) == str(error)
     assert again.bad == error.bad
     assert pickle.loads(pickle.dumps(REPORT)) == REPORT
+
+
+def test_it_may_be_a_key_as_paths_are() -> None:
+    """What compares files by path keeps paths in a dict."""
+    report = dataclasses.replace(REPORT, recoded=RecodeFacts("level 3", kept_original={"no JPEG": 2}))
+    assert {report: 1}[dataclasses.replace(report)] == 1

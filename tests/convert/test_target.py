@@ -123,3 +123,14 @@ def test_other_targets_are_fine(tmp_path: pathlib.Path) -> None:
     files = [str(tmp_path / "x.jpg"), "", str(tmp_path / "gone.jpg")]
     refuse_source(str(tmp_path / "old.dts"), files, torch.tensor([3, 3, -1]))
     refuse_source(str(tmp_path / "new.dts"), files, torch.tensor([3, 3, -1]))
+
+
+def test_names_that_are_too_long(tmp_path: pathlib.Path) -> None:
+    """Also those that only the suffix makes so."""
+    name = "x" * 243 + ".dts"
+    assert resolve_target(tmp_path / name, [], False) == str(tmp_path / name)
+    for more in ("y", "y" * 200):
+        with pytest.raises(
+            OSError, match=rf"has {247 + len(more)} bytes; here it may have 247, as '.partial'"
+        ):
+            resolve_target(tmp_path / (more + name), [], False)

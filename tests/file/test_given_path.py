@@ -52,3 +52,22 @@ def test_reading_after_a_change_of_directory(dts_file, monkeypatch, given):
     assert torch_dts.verify(given).ok
     assert os.fspath(torch_dts.extract(given, "~/out")) == str(path.parent / "out")
     assert (path.parent / "out" / "a").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("path", "text"),
+    [
+        (3, "a path is a str or os.PathLike, not int: 3$"),
+        (
+            ["x.dts", "y.dts"],
+            r"not list: .*\. The volumes of a set are named by the first of them",
+        ),
+        (None, "not NoneType: None$"),
+    ],
+)
+def test_what_is_no_path(dts_file, path, text):
+    for take in (torch_dts.open, torch_dts.DTSDataset, torch_dts.DTSIterableDataset, torch_dts.verify):
+        with pytest.raises(TypeError, match=text):
+            take(path)
+    with pytest.raises(TypeError, match=text):
+        torch_dts.extract(dts_file(), path)

@@ -63,3 +63,10 @@ def test_numbers_beyond_64_bits():
             sample_ids_tensor([far], 3)
     with pytest.raises(IndexError, match=f"sample {2**64 - 1} is out of range: there are 3"):
         sample_ids_tensor(torch.tensor([2**64 - 1], dtype=torch.uint64), 3)
+
+
+@pytest.mark.parametrize(("ids", "shown"), [(5, "5"), ("ab", "'ab'"), ([1, 2.5], r"\[1, 2\.5\]")])
+def test_what_is_no_list_of_numbers(ids, shown):
+    text = f"sample numbers come as a list, range or tensor of integers, such as .0, 7., not {shown}$"
+    with pytest.raises(TypeError, match=text):
+        sample_ids_tensor(ids, 9)

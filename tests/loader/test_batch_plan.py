@@ -74,10 +74,10 @@ def test_batches_of_a_sampler_are_filled_from_the_first_indices() -> None:
     def filled(batches: list[list[Any]], size: int, last_batch: Any = "fill") -> list[IndexBatch]:
         return list(filled_batches(batches, BatchRule(size, last_batch)))
 
-    assert filled([[5, 6, 7], [8]], 3) == [([5, 6, 7], 0, 0), ([8, 5, 6], 2, 0)]
-    assert filled([[5, 6]], 7) == [([5, 6, 5, 6, 5, 6, 5], 5, 0)]
-    assert filled([[5, 6], [7, 8]], 2) == [([5, 6], 0, 0), ([7, 8], 0, 0)]
-    assert filled([[5, 6], [7]], 2, "partial") == [([5, 6], 0, 0), ([7], 0, 0)]
+    assert filled([[5, 6, 7], [8]], 3) == [IndexBatch([5, 6, 7]), IndexBatch([8, 5, 6], 2)]
+    assert filled([[5, 6]], 7) == [IndexBatch([5, 6, 5, 6, 5, 6, 5], 5)]
+    assert filled([[5, 6], [7, 8]], 2) == [IndexBatch([5, 6]), IndexBatch([7, 8])]
+    assert filled([[5, 6], [7]], 2, "partial") == [IndexBatch([5, 6]), IndexBatch([7])]
     assert filled([], 2) == []
 
 

@@ -9,6 +9,7 @@ import json
 from typing import Any
 
 from torch_dts._paths import display
+from torch_dts.cli._option_words import as_options, option_names
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
 from torch_dts.convert import _estimate
@@ -225,7 +226,7 @@ def run(args: argparse.Namespace) -> int:
         emit(json.dumps(_estimate.as_dict(found)) if args.json else str(found))
         return 0
     report = convert(source, args.output, **arguments)
-    emit(json.dumps(as_dict(report)) if args.json else str(report))
+    emit(json.dumps(as_dict(report)) if args.json else as_options(str(report), option_names(args)))
     return 0
 
 

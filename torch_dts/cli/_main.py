@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from torch_dts._errors import CorruptFileError
 from torch_dts._version import __version__
 from torch_dts.cli import _convert, _extract, _info, _preview, _verify
+from torch_dts.cli._option_words import as_options, option_names
 from torch_dts.cli._output import emit_error, flush, make_printable
 
 _DESCRIPTION = """\
@@ -59,12 +60,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(args.run(args))
         flush()
     except KeyboardInterrupt as stop:
-        emit_error(f"torch-dts: interrupted{f': {stop}' if str(stop) else ''}")
+        why = as_options(str(stop), option_names(args))
+        emit_error(f"torch-dts: interrupted{f': {why}' if why else ''}")
         code = 130
     except Exception as error:
         if os.environ.get("TORCH_DTS_TRACEBACK") == "1":
             traceback.print_exc()
-        emit_error(f"torch-dts: error: {describe_error(error)}")
+        emit_error(f"torch-dts: error: {describe_error(error, option_names(args))}")
         code = 1
     return _finish(code)
 
@@ -79,12 +81,16 @@ def _finish(code: int) -> int:
     return code
 
 
-def describe_error(error: Exception) -> str:
-    """What went wrong, for people. Errors that are no fault of the user name their type."""
+def describe_error(error: Exception, options: Sequence[str] = ()) -> str:
+    """What went wrong, for people. Errors that are no fault of the user name their type.
+
+    Args:
+        options: Arguments that the command has as options: they are called as the user writes them.
+    """
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
+        return f"{error.filename}: {as_options(str(error.strerror), options)}"
     if isinstance(error, (CorruptFileError, OSError, ValueError, IndexError, TypeError)) and str(error):
-        return str(error)
+        return as_options(str(error), options)
     if isinstance(error, MemoryError):
         return f"not enough memory {error}".rstrip()
     return f"{type(error).__name__}: {error}"

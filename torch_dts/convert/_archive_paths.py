@@ -47,7 +47,8 @@ def archive_paths(source: object) -> list[str] | None:
         return None
     for path in paths:
         if not os.path.isfile(path) or not is_archive(path):
-            advice = "; join data sets with torch.utils.data.ConcatDataset" if os.path.isdir(path) else ""
+            is_set = os.path.isdir(path) or path.endswith(".dts")
+            advice = "; join data sets with torch.utils.data.ConcatDataset" if is_set else ""
             what = "a folder" if os.path.isdir(path) else "no tar archive"
             raise TypeError(
                 f"several paths must all name tar archives, but {display(path)!r} is {what}{advice}"

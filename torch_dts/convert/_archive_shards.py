@@ -17,6 +17,7 @@ from torch_dts.convert._folder import image_extensions
 
 LABEL_EXTENSION = "cls"
 _MAX_LABEL_BYTES = 64
+_MOST_SHOWN = 8
 _LABELS_AT_A_TIME = 65_536
 _NUMBER = re.compile(rb"\s*(\d{1,10})\s*")
 
@@ -45,6 +46,7 @@ class _Group:
     first: int
     images: list[int]
     labels: list[int]
+    extensions: list[str]
 
 
 def are_shards(listing: Listing) -> bool:
@@ -95,9 +97,10 @@ def _groups(listing: Listing) -> list[_Group]:
             continue
         key = archive, folder + slash + stem
         if key != before:
-            groups.append(_Group(i, [], []))
+            groups.append(_Group(i, [], [], []))
             before = key
         extension = extension.lower()
+        groups[-1].extensions.append(f".{extension}")
         if extension in images:
             groups[-1].images.append(i)
         elif extension == LABEL_EXTENSION:
@@ -107,7 +110,11 @@ def _groups(listing: Listing) -> list[_Group]:
 
 def _problem(each: _Group, needs_labels: bool) -> str:
     if len(each.images) != 1:
-        return "the sample has no image" if not each.images else f"the sample has {len(each.images)} images"
+        found = ", ".join(each.extensions[:_MOST_SHOWN])
+        found += ", ..." if len(each.extensions) > _MOST_SHOWN else ""
+        what = f"{len(each.images)} images" if each.images else "no image"
+        endings = ", ".join(image_extensions())
+        return f"the sample has {what}: found {found} behind the key, expected one of {endings}"
     if needs_labels and len(each.labels) != 1:
         count = len(each.labels)
         return (

@@ -124,8 +124,11 @@ def check_arguments(
         interval = None
     if min_blocks is not None:
         min_blocks = _as_int("min_blocks", min_blocks)
-        if min_blocks < 1 or not compat or level:
-            raise ValueError(f"min_blocks={min_blocks} must be at least 1, and is for compat=True at level 0")
+        if min_blocks < 1:
+            raise ValueError(f"min_blocks must be at least 1, not {min_blocks}")
+        if not compat or level:
+            found = f"level is {level}" if level else "compat is False"
+            raise ValueError(f"min_blocks={min_blocks} is for compat=True at level 0, but {found}")
     count, number = check_volumes(num_volumes, volume)
     resume = _as_bool("resume", resume)
     if compat and count > 1:

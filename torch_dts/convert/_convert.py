@@ -67,15 +67,15 @@ def convert(
     anew, the disk holds them twice while the file is written.
 
     Args:
-        source: A folder with one folder per class; a tar archive of such a folder (ImageNet's tar of
-            tars too) or of WebDataset's .jpg and .cls files, a list of archives, a glob or a brace
-            pattern ("s-{000..099}.tar"), which are read where they lie; the folder or images file of
-            MNIST or CIFAR as published (idx, binary version); an ImageFolder or DatasetFolder; a
-            DTSDataset or DTSFile, whose stored bytes, paths and classes are taken over; any
-            map-style data set of (path | encoded bytes | PIL image, class number); Subset
-            and ConcatDataset of those. Transforms are ignored where the list of files is
-            known. A subclass with a `__getitem__` of its own is asked for its items. PIL
-            images as opened keep their file's bytes, others become PNG (with a warning).
+        source: A folder with one folder per class; a tar archive of such a folder (ImageNet's tar of tars
+            too) or of WebDataset's .jpg and .cls files, a list of archives, a glob or a brace pattern
+            ("s-{000..099}.tar"), which are read where they lie; the folder or images file of MNIST or CIFAR
+            as published (idx, binary version); an ImageFolder or DatasetFolder; a .dts file or set of volumes
+            by its path, a DTSDataset or DTSFile, whose stored bytes, paths and classes are taken over; any
+            map-style data set of (path | encoded bytes | PIL image, class number); Subset and ConcatDataset
+            of those. Transforms are ignored where the list of files is known. A subclass with a `__getitem__`
+            of its own is asked for its items. PIL images as opened keep their file's bytes, others become PNG
+            (with a warning).
         path: The file to write, or the name of the set of volumes, "~" is expanded. None:
             `<root>.dts` beside the source folder. While it is written it is called
             `<path>.partial`; a file of that name, left over or of another origin, is taken over
@@ -90,17 +90,17 @@ def convert(
             set says so (``train=False``, ``split="test"``).
         class_to_idx: Class numbers to use, so that a train and a validation file agree.
             Must number its classes 0 to C-1. Classes the source lacks get no samples.
-        allow_empty: For a folder's path: classes without images are fine.
+        allow_empty: For the path of a folder or archives: classes without images are fine.
         order: "shuffled" (each block is a random sample of the set, for training) or
             "source" (source order, for validation sets).
         seed: Of the shuffle. Any int.
         check: Before anything is written, "header" opens every file, "decode" decodes it
             (truncated files are found), "none" only looks whether it is there.
-        on_error: Bad samples "raise" one error that lists all, or are left out ("skip"),
-            or stored as they are ("keep"). An exception of a data set's
-            `__getitem__` makes its sample a bad one. Damage that only decoding shows is found
-            while encoding, and then "raise" ends the conversion at the first such samples, while
-            check="decode" finds all before and lists them in one error.
+        on_error: Bad samples "raise" one error that lists all, or are left out ("skip"), or stored as they
+            are ("keep"). Images larger than a block are bad, too, and can't be kept. An exception of a data
+            set's `__getitem__` makes its sample a bad one. Damage that only decoding shows is found while
+            encoding, and then "raise" ends the conversion at the first such samples, while check="decode"
+            finds all before and lists them in one error.
         overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
             what it points to.
         encoding: "jpeg" keeps each file's bytes, whatever kind of image it is, and arrays of
@@ -110,8 +110,8 @@ def convert(
             "raw" stores the pixels of every image, "mixed" those of some, beside JPEGs in blocks:
             decoding costs nothing, the file is many times as large.
         max_size: Images whose longer side is above this many pixels are made smaller (after `level`):
-            longer side `max_size`, the other cut to a whole number, LANCZOS. At level 0 they become
-            JPEGs of quality 90, and all others keep their bytes.
+            longer side `max_size`, the other cut to a whole number, LANCZOS, as RGB or gray.
+            At level 0 they become JPEGs of quality 90, and all others keep their bytes.
         restart_interval: MCUs (squares of mostly 16 x 16 pixels) between the restart markers of
             each JPEG, or "auto": a part of a row of them that is fast to decode from and costs
             nearly nothing. At level 0 this writes JPEGs anew without loss: pixels are compared,
@@ -139,8 +139,8 @@ def convert(
             to be bad can't be left out then (on_error="skip"), as the other volumes count it:
             check="decode" finds it for all of them.
         labels: For the images of a folder or of archives whose labels are not in the paths: a file with
-            rows "<file name>,<label>" (a CSV, header or not; or with a space) or one label a
-            line, a mapping of file names to labels, or a sequence in the order of the sorted files.
+            rows "<file name>,<label>" (a CSV, header or not; or with a tab, semicolon or space) or one label
+            a line, a mapping of file names to labels, or a sequence in the order of the sorted files.
             Labels are class names (sorted for their numbers, or as `class_to_idx` has them) or class
             numbers. Every image needs one, every row an image.
         targets: Classes in place of those of any source, which are not looked at then: a sequence, tensor or

@@ -97,9 +97,9 @@ def convert_samples(
             if own is not None and options.on_error == "skip":
                 refuse_gaps(recoder.name, recoded.bad, len(samples), options.check)
             kept = recoded.kept
-            if not len(kept):
-                raise nothing_left(len(samples))
             left_out, kept_bad = merge_bad(choice, recoded.bad, options.on_error)
+            if not len(kept):
+                raise nothing_left(len(samples), left_out)
             if volumes[0].count > 1 and options.on_error == "skip":
                 identity = add_gaps(identity, recoded.bad)
         parts: list[Part] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -112,15 +113,33 @@ def open_folder(root: str, allow_empty: bool) -> Any:
 def check_listable(root: str) -> None:
     """Raises OSError naming the first folder below `root` that can't be listed.
 
-    torchvision passes such a folder over in silence: its images would be missing.
+    torchvision passes such a folder over in silence: its images would be missing. It follows a link
+    to a folder above as often as the system lets it, which gets a warning.
     """
 
     def refuse(error: OSError) -> None:
         text = f"{error.strerror}: the folder can't be listed, its images would be left out"
         raise OSError(error.errno, text, error.filename) from error
 
-    for _ in os.walk(root, followlinks=True, onerror=refuse):
-        pass
+    places: dict[str, tuple[tuple[int, int], ...]] = {}  # of each folder and those above it
+    loops = []
+    for folder, names, _ in os.walk(root, followlinks=True, onerror=refuse):
+        place = os.stat(folder)
+        above = places.get(os.path.dirname(folder), ())
+        if (place.st_dev, place.st_ino) in above:
+            loops.append(folder)
+            names.clear()  # no deeper here: one warning tells all
+            continue
+        if names:
+            places[os.path.dirname(os.path.join(folder, "x"))] = (*above, (place.st_dev, place.st_ino))
+    if loops:
+        more = f" ({len(loops)} such links)" if len(loops) > 1 else ""
+        warnings.warn(
+            f"{display(min(loops))!r} is a link to a folder above it{more}: the images below are taken again "
+            "and again, about 40 times, as torchvision's ImageFolder takes them. Without the link they are "
+            "taken once",
+            stacklevel=2,
+        )
 
 
 def lists_its_root(source: object) -> bool:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from torch_dts.convert._check import Checked
-from torch_dts.convert._report import BadSample, BadSamplesError
+from torch_dts.convert._report import BadSample, BadSamplesError, list_bad
 from torch_dts.convert._room import Room
 from torch_dts.convert._samples import Samples
 
@@ -108,14 +108,14 @@ def keep_all_but(samples: Samples, sizes: Tensor, left_out: Sequence[BadSample])
     is_kept[[each.index for each in left_out]] = False
     numbers = is_kept.nonzero().flatten()
     if not numbers.numel():
-        raise nothing_left(len(samples))
+        raise nothing_left(len(samples), left_out)
     return Kept(samples, numbers, sizes[numbers], samples.labels[numbers])
 
 
-def nothing_left(num_samples: int) -> ValueError:
-    """The error for a source whose samples are all bad."""
+def nothing_left(num_samples: int, bad: Sequence[BadSample]) -> ValueError:
+    """The error for a source whose samples are all bad; lists the first of them."""
     which = f"all {num_samples:,} of the source are" if num_samples > 1 else "the source's only one is"
-    return ValueError(f"no samples are left: {which} bad")
+    return ValueError("\n".join([f"no samples are left: {which} bad", *list_bad(bad)]))
 
 
 def _refuse(

@@ -14,12 +14,10 @@ from PIL import Image
 SHORT_SIDE = 400
 LONG_SIDE = 600
 
-# Become RGB after the resize. The rest of those that a JPEG holds stay as they are.
+# Become RGB after a level's resize. The rest of those that a JPEG holds stay as they are.
 _TO_RGB = frozenset({"RGBA", "LA", "P"})
 _JPEG_MODES = frozenset({"1", "L", "RGB", "RGBX", "CMYK", "YCbCr"})
 EXPORT_MODES = _TO_RGB | _JPEG_MODES
-# Whose values can be averaged; palettes and two-level images can't.
-_RESIZED_AS_THEY_ARE = frozenset({"L", "RGB", "CMYK", "YCbCr"})
 
 
 @dataclass(frozen=True)
@@ -58,6 +56,9 @@ def export_pixels(
 ) -> Image.Image:
     """The image that `export_image` encodes.
 
+    A level's rule comes first, in the image's own mode. What `max_size` makes smaller becomes RGB before
+    it is resized, as torchvision's loader makes it, or stays L.
+
     Args:
         is_raw: Its pixels are to be stored: RGB, or L for a gray image. At level 0 without
             `max_size` they are those of torchvision's loader.
@@ -68,11 +69,11 @@ def export_pixels(
         if level and opened.mode not in EXPORT_MODES:
             raise ValueError(mode_reason(opened.mode))
         image: Image.Image = opened
-        if not level and image.mode != "L" and (is_raw or image.mode not in _RESIZED_AS_THEY_ARE):
-            image = image.convert("RGB")
         if level:
             image = _apply_level(image, LEVELS[level])
         new = _limited_size(image.width, image.height, max_size)
+        if image.mode != "L" and (not level or new != image.size):
+            image = image.convert("RGB")
         if new != image.size:
             image = image.resize(new, Image.Resampling.LANCZOS)
         if image.mode in _TO_RGB or (is_raw and image.mode != "L"):

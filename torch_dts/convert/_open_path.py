@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a path given to convert() is: archives, original files of a pixel set, or a folder."""
+"""What a path given to convert() is: archives, original files of a pixel set, a .dts file, or a folder."""
 
 from __future__ import annotations
 
+import glob
+import os
 from typing import Any
 
 from torch_dts.convert._archive_paths import archive_paths
@@ -11,6 +13,9 @@ from torch_dts.convert._folder import folder_root, is_path
 from torch_dts.convert._labelled import open_labelled
 from torch_dts.convert._labels import read_labels
 from torch_dts.convert._originals import open_originals
+from torch_dts.datasets import DTSDataset
+
+_MAGIC = b".DTS"
 
 
 def open_path(source: Any, labels: Any, split: str | None) -> Any:
@@ -33,6 +38,10 @@ def open_path(source: Any, labels: Any, split: str | None) -> Any:
             if table is not None:
                 raise ValueError("labels= is for folders and archives of images; these files hold labels")
             return originals
+        if _is_dts(str(folder_root(source))):
+            if table is not None:
+                raise ValueError("labels= is for folders and archives of images; a .dts file holds labels")
+            return DTSDataset(source)
     archives = archive_paths(source)
     if archives is not None:
         return open_archives(archives, table, split)
@@ -43,3 +52,20 @@ def open_path(source: Any, labels: Any, split: str | None) -> Any:
             f"labels= is for a folder's path and for archives; {type(source).__name__} has labels of its own"
         )
     return open_labelled(str(folder_root(source)), table)
+
+
+def _is_dts(path: str) -> bool:
+    """True for a .dts file, and for a folder or glob that names nothing but .dts files: a set of volumes."""
+    if "\0" in path:
+        return False
+    if os.path.isfile(path):
+        with open(path, "rb") as file:
+            return path.endswith(".dts") or file.read(len(_MAGIC)) == _MAGIC
+    if os.path.isdir(path):
+        with os.scandir(path) as entries:
+            return _are_dts([each.name for each in entries])
+    return bool(path) and not os.path.lexists(path) and glob.has_magic(path) and _are_dts(glob.glob(path))
+
+
+def _are_dts(names: list[str]) -> bool:
+    return bool(names) and all(name.endswith(".dts") for name in names)

@@ -46,6 +46,12 @@ _CIFAR_PIXELS = 3 * 32 * 32
 # As in batches.meta.txt, which may be missing.
 _CIFAR10_CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 _NUM_BATCHES = 5
+_CIFAR10_FILE = re.compile(r"(?:data_batch_\d+|test_batch)(?:\.bin)?")
+# Folders and files of the versions for Python.
+_PICKLED = {"cifar-10-batches-py", "cifar-100-python"}
+_PICKLED_FILES = {f"data_batch_{number}" for number in range(1, _NUM_BATCHES + 1)} | {
+    "test_batch", "batches.meta", "train", "test", "meta",
+}  # fmt: skip
 _MAX_NAMES_BYTES = 1 << 16
 
 
@@ -90,6 +96,7 @@ def open_originals(path: str, split: str | None) -> OriginalSet | None:
     if os.path.isfile(path):
         if _LABELS.fullmatch(name):
             raise ValueError(f"{display(path)} holds labels: pass the file of the images, or the folder")
+        _refuse_part(path, folder, name)
         return _open_idx(folder, name, path) if _IMAGES.fullmatch(name) else None
     if not os.path.isdir(path):
         return None
@@ -102,7 +109,8 @@ def open_originals(path: str, split: str | None) -> OriginalSet | None:
         images = [each for each in listed if _IMAGES.fullmatch(each)]
         if images:
             return _open_idx(place, _choose_idx(place, images, split), path)
-    _refuse_pickled(path, names)
+    for folder in [path, *(os.path.join(path, name) for name in sorted(_PICKLED & names))]:
+        _refuse_pickled(folder)
     if "test_batch.bin" in names or "data_batch_1.bin" in names:
         batches = [f"data_batch_{number}.bin" for number in range(1, _NUM_BATCHES + 1)]
         return _open_cifar(path, names, split, "CIFAR10", batches, "test_batch.bin", "batches.meta.txt")
@@ -190,16 +198,37 @@ def _idx_set(
     return "IDX", [str(number) for number in range(_NUM_MNIST_CLASSES)] if is_like_mnist else None
 
 
-def _refuse_pickled(path: str, names: set[str]) -> None:
-    is_cifar10 = "data_batch_1" in names and "batches.meta" in names
-    is_cifar100 = {"train", "test", "meta"} <= names and all(
-        os.path.isfile(os.path.join(path, name)) for name in ("train", "test", "meta")
-    )
+def _refuse_part(path: str, folder: str, name: str) -> None:
+    """Refuses one of the files that CIFAR is made of: only their folder is the set."""
+    with open(path, "rb") as file:
+        is_pickle = file.read(1) == b"\x80"
+    folder = folder or os.curdir
+    if is_pickle:
+        _refuse_pickled(folder)
+    kind = ""
+    if _CIFAR10_FILE.fullmatch(name):
+        kind = "CIFAR-10"
+    elif name in ("train.bin", "test.bin") and os.path.exists(os.path.join(folder, "fine_label_names.txt")):
+        kind = "CIFAR-100"
+    if kind:
+        raise ValueError(
+            f"{display(path)} is one of the files of {kind}: pass their folder, {display(folder)!r}"
+        )
+
+
+def _refuse_pickled(path: str) -> None:
+    try:
+        names = {name for name in os.listdir(path or os.curdir) if name in _PICKLED_FILES}
+    except OSError:  # no folder, or one that says so where it is listed
+        return
+    names = {name for name in names if os.path.isfile(os.path.join(path, name))}
+    is_cifar10 = "batches.meta" in names or any(name.startswith("data_batch") for name in names)
+    is_cifar100 = {"train", "test"} & names and "meta" in names
     if is_cifar10 or is_cifar100:
         kind = "CIFAR10" if is_cifar10 else "CIFAR100"
         raise ValueError(
             f"{display(path)} holds pickled files, which are not opened, as a pickle can run any code: pass "
-            f"torchvision.datasets.{kind}(root), or the folder of the binary version"
+            f"torchvision.datasets.{kind}(root), or the folder of the binary version, which is read"
         )
 
 

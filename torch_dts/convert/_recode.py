@@ -9,6 +9,8 @@ aside in source order, so nothing depends on the number of workers.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import threading
 import zlib
 from collections import Counter
@@ -22,6 +24,7 @@ from torch import Tensor
 from torch_dts._parallel import map_in_order
 from torch_dts._progress import Progress
 from torch_dts._raw import as_image_file
+from torch_dts._words import num_of
 from torch_dts.convert._journal import Journal, new_rows
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._report import BadSample, BadSamplesError, RecodeFacts
@@ -147,16 +150,21 @@ def recode_samples(
     if journal is not None:
         stage.take_over(journal.samples)
     todo = (~stage.is_done[kept.numbers]).nonzero().flatten()
+    total = int(kept.sizes.sum())
+    done = total - int(kept.sizes[todo].sum())
     with Progress(recoder.name, len(kept), progress) as bar:
         bar.add(len(kept) - todo.numel())
         chunks = in_chunks(todo, kept.sizes)
         for chunk, stored in map_in_order(stage.recode_chunk, chunks, num_workers):
-            rows = stage.put_aside(chunk, stored)
-            if journal is not None:
-                spool.finish()  # bytes first: a row stands for bytes that are there
-                journal.add_samples(rows)
+            with _told_of_room(spool, done, total):
+                rows = stage.put_aside(chunk, stored)
+                if journal is not None:
+                    spool.finish()  # bytes first: a row stands for bytes that are there
+                    journal.add_samples(rows)
+            done += int(kept.sizes[chunk].sum())
             bar.add(chunk.numel())
-    spool.finish()
+    with _told_of_room(spool, done, total):
+        spool.finish()
     return stage.result()
 
 
@@ -307,6 +315,25 @@ def _as_image_files(arena: Tensor, offsets: Tensor, sizes: Tensor) -> tuple[Tens
     sizes = torch.tensor([len(data) for data in files])
     joined = torch.frombuffer(bytearray(b"".join(files)), dtype=torch.uint8)
     return joined, torch.cumsum(sizes, 0) - sizes, sizes
+
+
+@contextlib.contextmanager
+def _told_of_room(spool: Spool, done: int, total: int) -> Iterator[None]:
+    """Errors of a full disk say how much room is needed.
+
+    Args:
+        done, total: Source bytes of the samples that are in the spool, and of all.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        text = str(error.strerror)
+        if done:
+            need = num_of(spool.size * total // done, "byte")
+            text += f"; about {need} are needed for it, and as many for the file itself"
+        raise OSError(error.errno, text, error.filename) from error
 
 
 def in_chunks(ranks: Tensor, sizes: Tensor) -> Iterator[Tensor]:

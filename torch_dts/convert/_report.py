@@ -146,6 +146,9 @@ class ConvertReport(os.PathLike[str]):
     def __fspath__(self) -> str:
         return self.path
 
+    def __hash__(self) -> int:
+        return hash(self.path)  # as a path it may be a key
+
     def _wrote(self) -> str:
         if self.num_volumes == 1:
             return f"wrote {display(self.path)}"

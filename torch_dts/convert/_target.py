@@ -52,8 +52,9 @@ def find_target(path: object, source: object) -> str:
 
 def check_target(target: str, source: object, overwrite: bool) -> None:
     """The second half of `resolve_target`: whether the file may be written."""
-    _check_place(target, overwrite)
+    _check_place(target)
     _refuse_stored(target, source)
+    _refuse_existing(target, overwrite)
 
 
 def refuse_source(target: str, files: list[str], sizes: Tensor) -> None:
@@ -107,7 +108,7 @@ def _beside(root: str | None) -> str:
     return full + ".dts"
 
 
-def _check_place(target: str, overwrite: bool) -> None:
+def _check_place(target: str) -> None:
     if not target or "\0" in target:
         raise ValueError(f"path must name a file, not {target!r}")
     if os.path.isdir(target) or not os.path.basename(target):
@@ -119,6 +120,25 @@ def _check_place(target: str, overwrite: bool) -> None:
         raise FileNotFoundError(errno.ENOENT, "the folder for the output does not exist", parent)
     if not os.path.isdir(parent):
         raise NotADirectoryError(errno.ENOTDIR, "the folder for the output is not a folder", parent)
+    size = len(os.fsencode(os.path.basename(target)))
+    most = _most_name_bytes(parent) - len(PARTIAL_SUFFIX)
+    if size > most:
+        text = (
+            f"the file's name has {size} bytes; here it may have {most}, as {PARTIAL_SUFFIX!r} is added to "
+            "it while it is written"
+        )
+        raise OSError(errno.ENAMETOOLONG, text, target)
+
+
+def _most_name_bytes(folder: str) -> int:
+    """Bytes of a name in the folder's file system."""
+    try:
+        return os.pathconf(folder, "PC_NAME_MAX")
+    except (AttributeError, OSError, ValueError):
+        return 255
+
+
+def _refuse_existing(target: str, overwrite: bool) -> None:
     if not os.path.lexists(target):
         return
     if not overwrite:

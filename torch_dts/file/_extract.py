@@ -151,9 +151,7 @@ def _check_target(file: DTSFile, directory: str, paths: list[str], overwrite: bo
         except OSError:
             continue  # not there; anything worse shows when it is written
         if not overwrite:
-            raise FileExistsError(
-                errno.EEXIST, "exists already; use overwrite to replace it", display(target)
-            )
+            raise FileExistsError(errno.EEXIST, "exists already; overwrite=True replaces it", display(target))
         if any(os.path.samestat(state, each) for each in own):
             raise ValueError(f"extracting would overwrite {display(file.path)} itself")
 

@@ -26,11 +26,12 @@ class GivenPath:
 
     Raises:
         ValueError: The path holds a NUL character.
+        TypeError: It is no path.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._path = path
-        self.given = os.fsdecode(path)
+        self.given = _as_text(path)
         if "\0" in self.given:
             raise ValueError(f"the path {self.given!r} holds a NUL character")
         self.absolute = self._from_root(self.given)
@@ -81,4 +82,18 @@ class GivenPath:
 
 def expand_home(path: str | os.PathLike[str]) -> str:
     """The path with a leading ``~`` or ``~user`` replaced by that home directory."""
-    return os.path.expanduser(os.fsdecode(path))
+    return os.path.expanduser(_as_text(path))
+
+
+def _as_text(path: object) -> str:
+    if isinstance(path, (str, bytes, os.PathLike)):
+        return os.fsdecode(path)
+    advice = ""
+    if isinstance(path, (list, tuple)):
+        advice = (
+            ". The volumes of a set are named by the first of them, their folder or a glob; several sets are "
+            "joined by torch.utils.data.ConcatDataset"
+        )
+    shown = repr(path)
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+    raise TypeError(f"a path is a str or os.PathLike, not {type(path).__name__}: {shown}{advice}")

@@ -47,7 +47,14 @@ def output_arena(out: Tensor | None, num_bytes: int) -> Tensor:
 
 def _as_int64(ids: Iterable[int] | Tensor, end: int, what: str) -> Tensor:
     if not isinstance(ids, Tensor):
-        numbers = [operator.index(number) for number in ids]
+        try:
+            numbers = [operator.index(number) for number in ids]
+        except TypeError:
+            shown = repr(ids)
+            shown = shown if len(shown) <= 80 else f"{shown[:77]}..."
+            raise TypeError(
+                f"{what} numbers come as a list, range or tensor of integers, such as [0, 7], not {shown}"
+            ) from None
         for number in numbers:
             if not -(2**63) <= number < 2**63:
                 raise IndexError(f"{what} {number} is out of range: there are {end}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 import torch
 from torch import Tensor
@@ -189,14 +190,16 @@ def sampled_pieces(
     """
     step = unit_samples(mean_bytes)
     counter = OccurrenceCounter()
-    for number, batch in enumerate(batches):
+    batches = iter(batches)
+    # Counted in one go: an epoch may be continued behind very many.
+    skipped = [index for batch in islice(batches, num_skipped) for index in batch.indices]
+    counter.count(sample_map.to_source(sample_map.checked(skipped)))
+    for batch in batches:
         indices = sample_map.checked(batch.indices)
         if indices.numel() == 0:
             raise IndexError("the batch sampler gave an empty batch")
         samples = sample_map.to_source(indices).contiguous()
         occurrences = counter.count(samples)
-        if number < num_skipped:
-            continue
         unit_sizes = [part.numel() for part in torch.split(samples, step)]
         yield Piece(
             samples=samples,

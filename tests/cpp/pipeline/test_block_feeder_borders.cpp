@@ -43,11 +43,13 @@ TEST_CASE("feeder: of a block at the border of a unit only the samples are read"
 
 TEST_CASE("feeder: an error of single samples beside blocks is the unit's") {
   const auto source = std::make_shared<FakeSource>(Numbers{4, 4});
-  source->on_samples = [](std::span<const std::int64_t>) { throw IoError("the disk is gone"); };
+  source->on_samples = [](std::span<const std::int64_t>) {
+    throw InvalidArgument("the disk is gone");
+  };
   BlockFeeder feeder(source, options_of(2));
   feeder.start();
   feeder.append({{1, 4, 5}, {1}});
-  CHECK_THROWS_WITH_AS(feeder.wait(0), "the disk is gone", IoError);
+  CHECK_THROWS_WITH_AS(feeder.wait(0), "the disk is gone", InvalidArgument);
   feeder.release(0, 3);
   source->on_samples = nullptr;
   feeder.stop();
