@@ -55,9 +55,9 @@ def test_keys_and_facts() -> None:
     keys = ("version", "fingerprint", "order")
     assert check_keys(state, keys) is state
     check_facts(state, {"shuffle": True}, "aa")
-    with pytest.raises(ValueError, match="its version is True in it, expected 1"):
+    with pytest.raises(ValueError, match="version is True in it, expected 1"):
         check_keys({**state, "version": True}, keys)
-    with pytest.raises(ValueError, match="its keys is "):
+    with pytest.raises(ValueError, match="its keys are "):
         check_keys({"version": 1}, keys)
     with pytest.raises(ValueError, match="the dataset's fingerprint is 'aa' in it, expected bb"):
         check_facts(state, {"shuffle": True}, "bb")

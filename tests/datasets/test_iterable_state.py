@@ -113,7 +113,7 @@ def test_of_what_was_delivered_nothing_is_read(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "its version is 2 in it, expected 1"),
+        ({"version": 2}, "version is 2 in it, expected 1"),
         ({"seed": 6}, "seed is 6 in it, expected 5 as here"),
         ({"seed": "5"}, "seed is '5' in it, expected an int"),
         ({"epoch": -1}, "epoch is -1 in it, expected an int from 0 to 4294967295"),
@@ -123,7 +123,7 @@ def test_of_what_was_delivered_nothing_is_read(
         ({"worker": [1, 2, 3, 4]}, "it is of worker 1 of 2 of a DataLoader"),
         ({"fingerprint": "00"}, "the dataset's fingerprint is '00' in it"),
         ({"order": {}}, "num_samples is None in it"),
-        ({"more": 1}, "its keys is "),
+        ({"more": 1}, "its keys are "),
     ],
 )
 def test_a_state_that_does_not_fit(change: dict[str, Any], message: str, many_blocks: pathlib.Path) -> None:
@@ -133,7 +133,7 @@ def test_a_state_that_does_not_fit(change: dict[str, Any], message: str, many_bl
     with pytest.raises(ValueError, match=f"this state can't be loaded: {message}"):
         other.load_state_dict({**state, **change})
     assert other.state_dict()["parts"] == [[1, 0]]
-    with pytest.raises(ValueError, match="it is 'list' in it, expected a dict that state_dict"):
+    with pytest.raises(ValueError, match="it is of type list, expected a dict that state_dict"):
         other.load_state_dict([state])  # type: ignore[arg-type]
 
 

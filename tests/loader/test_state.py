@@ -11,7 +11,7 @@ import pytest
 from torch_dts.datasets._shares import Part
 from torch_dts.loader._state import Facts, Place, read, written
 
-FACTS = Facts({"kind": "shuffled", "shuffle": True}, 4, "aa")
+FACTS = Facts({"kind": "shuffled", "num_samples": 40, "shuffle": True}, 4, "aa")
 PLACE = Place(3, 7, 8, (Part(2, 8), Part(3, 4)))
 
 
@@ -26,7 +26,7 @@ def test_what_is_written_is_read() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 0}, "its version is 0 in it, expected 1"),
+        ({"version": 0}, "version is 0 in it, expected 1"),
         ({"epoch": 2**32}, "epoch is 4294967296 in it"),
         ({"seed": None}, "seed is None in it, expected an int"),
         ({"choice_seed": "1"}, "choice_seed is '1' in it"),
@@ -34,10 +34,19 @@ def test_what_is_written_is_read() -> None:
         ({"batch_size": 0}, "batch_size is 0 in it"),
         (
             {"order": {"kind": "elastic", "shuffle": True}},
-            "kind is 'elastic' in it, expected shuffled as here",
+            "order is 'elastic' in it, expected shuffled as here",
         ),
         ({"fingerprint": None}, "the dataset's fingerprint is None in it, expected aa"),
         ({"parts": "1"}, "parts is '1' in it"),
+        (
+            {"parts": [[2, 21]]},
+            "parts: samples consumed is 21 in it, expected at most 20, as 40 were left for 2",
+        ),
+        (
+            {"parts": [[2, 8], [5, 6]]},
+            "parts: samples consumed is 6 in it, expected at most 5, as 24 were left",
+        ),
+        ({"sampler": "zz"}, "sampler is 'zz' in it, expected None"),
     ],
 )
 def test_what_is_refused(change: dict[str, Any], message: str) -> None:

@@ -18,11 +18,12 @@ def check_keys(state: Any, keys: Sequence[str]) -> Mapping[str, Any]:
         ValueError: It is something else.
     """
     if not isinstance(state, Mapping):
-        raise problem("it", type(state).__name__, "a dict that state_dict() returned")
+        raise refused(f"it is of type {type(state).__name__}, expected a dict that state_dict() returned")
     if state.get("version") != VERSION or isinstance(state.get("version"), bool):
-        raise problem("its version", state.get("version"), VERSION)
+        raise problem("version", state.get("version"), VERSION)
     if set(state) != set(keys):
-        raise problem("its keys", sorted(map(str, state)), sorted(keys))
+        found, expected = sorted(map(str, state)), sorted(keys)
+        raise refused(f"its keys are {_short(found)}, expected {expected}")
     return state
 
 
@@ -35,7 +36,8 @@ def check_facts(state: Mapping[str, Any], order: Mapping[str, Any], fingerprint:
         raise problem("order", found, order)
     for name in [*order, *found]:
         if found.get(name) != order.get(name):
-            raise problem(name, found.get(name), order.get(name), " as here")
+            known_as = "order" if name == "kind" else name
+            raise problem(known_as, found.get(name), order.get(name), " as here")
 
 
 def check_seed(name: str, found: int | None, expected: int | None) -> None:
@@ -73,6 +75,26 @@ def read_parts(found: Any) -> tuple[Part, ...]:
     return tuple(made)
 
 
+def check_parts(parts: Iterable[Part], num_samples: int, is_elastic: bool = False) -> None:
+    """Raises ValueError where ranks have done more of an epoch than there was for them.
+
+    Args:
+        parts: From `read_parts`.
+        num_samples: Of the epoch.
+        is_elastic: Ranks take batches in turn, not ranges.
+    """
+    num_left = num_samples
+    for num_replicas, consumed in parts:
+        least, longest = num_left // num_replicas, -(-num_left // num_replicas)
+        if consumed > longest:
+            most = f"at most {longest}, as {num_left} were left for {num_replicas} ranks"
+            raise problem("parts: samples consumed", consumed, most)
+        if is_elastic:
+            num_left = max(0, num_left - consumed * num_replicas)
+        else:
+            num_left = num_left - consumed * num_replicas if consumed <= least else 0
+
+
 def with_part(parts: Iterable[Part], num_replicas: int, consumed: int) -> tuple[Part, ...]:
     """`parts` and what these ranks have done since; more of what the same number of ranks did is one part."""
     made = [part for part in parts if part.consumed]
@@ -91,9 +113,12 @@ def split_parts(parts: Iterable[Part], num_replicas: int) -> tuple[tuple[Part, .
 
 def problem(name: str, found: Any, expected: Any, whose: str = "") -> ValueError:
     """The error that names what was found in a state and what was expected."""
-    text = repr(found)
-    text = text if len(text) <= 200 else text[:197] + "..."
-    return refused(f"{name} is {text} in it, expected {expected}{whose}")
+    return refused(f"{name} is {_short(found)} in it, expected {expected}{whose}")
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def refused(reason: str) -> ValueError:

@@ -14,6 +14,7 @@ from torch_dts.datasets._checked_state import (
     check_facts,
     check_int,
     check_keys,
+    check_parts,
     check_seed,
     problem,
     read_parts,
@@ -255,6 +256,8 @@ def read(state: Any, dataset: DTSIterableDataset) -> Place:
         worker = tuple(check_int("worker", number) for number in worker)
     epoch = check_int("epoch", state["epoch"], 0, 1 << 32)
     place = Place(epoch, seed, read_parts(state["parts"]), worker)
+    if worker is None:
+        check_parts(place.parts, len(dataset.file))
     if given is None:
         dataset._clock.adopt(seed)
     return place

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import operator
-
 import torch.distributed as dist
 from torch.utils.data import get_worker_info
+
+from torch_dts.datasets._stream import check_int
 
 Ranks = tuple[int, int]  # number of replicas, rank
 
@@ -56,10 +56,11 @@ def _checked(num_replicas: int | None, rank: int | None) -> Ranks | None:
         return None
     if num_replicas is None or rank is None:
         raise ValueError(
-            f"num_replicas is {num_replicas} and rank is {rank}: give both, or neither to use "
+            f"num_replicas is {num_replicas!r} and rank is {rank!r}: give both, or neither to use "
             "torch.distributed where it is initialised"
         )
-    num_replicas, rank = operator.index(num_replicas), operator.index(rank)
+    num_replicas = check_int("num_replicas", num_replicas, "an int or None")
+    rank = check_int("rank", rank, "an int or None")
     if not 1 <= num_replicas < 2**31:
         raise ValueError(f"Invalid num_replicas {num_replicas}, expected at least 1 and below 2147483648")
     if not 0 <= rank < num_replicas:

@@ -28,6 +28,7 @@ from torch_dts.loader._datasets import open_path, with_transform
 from torch_dts.loader._devices import Device, check_devices
 from torch_dts.loader._elastic import OrderKind
 from torch_dts.loader._epoch import batching_of, check_order_is_known, num_batches_of
+from torch_dts.loader._load_state import load_state
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._native_run import NativeRun
 from torch_dts.loader._own_sampler import complete_sampler, epochs_of
@@ -352,7 +353,7 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             ValueError: It does not fit to this loader, with what was found and what was
                 expected; nothing has changed.
         """
-        self._resume.load(state, self.dataset, batching_of(self, self._window), self._epochs, self.seed)
+        load_state(self, state)
 
     def set_transform(self, transform: Callable[[Any], Any] | None) -> None:
         """From the next ``iter()`` on this transform is used (progressive resizing).

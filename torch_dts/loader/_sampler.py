@@ -85,6 +85,10 @@ class _Ordered:
         """What decides the order; a dataset may change its length between epochs."""
         return replace(self._order, num_samples=len(self.data_source))
 
+    def use_window(self, shuffle_window: int) -> None:
+        """Shuffles with this window, in blocks, from the next epoch on; 0: uniformly."""
+        self._order = replace(self._order, shuffle_window=shuffle_window)
+
     @property
     def num_replicas(self) -> int:
         """The number of ranks that share the dataset."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from torch_dts.datasets._checked_state import (
@@ -10,6 +11,7 @@ from torch_dts.datasets._checked_state import (
     check_facts,
     check_int,
     check_keys,
+    check_parts,
     problem,
     read_parts,
 )
@@ -104,6 +106,13 @@ def read(state: Any, facts: Facts) -> Place:
             check_int(name, state[name], -(1 << 64), 1 << 64)
     check_int("num_repeated", state["num_repeated"])
     parts = read_parts(state["parts"])
+    if kind in ("sampler", "iterable"):
+        if parts:
+            raise problem("parts", state["parts"], [], ", as a sampler or the dataset says the order")
+    else:
+        check_parts(parts, facts.order["num_samples"], facts.order["kind"] == "elastic")
+        if state["sampler"] is not None:
+            raise problem("sampler", state["sampler"], None, ", as the loader has an order of its own")
     if state["num_repeated"]:
         _check_repeated(state, parts, facts)
     return Place(
@@ -115,6 +124,17 @@ def read(state: Any, facts: Facts) -> Place:
         sampler=state["sampler"],
         num_repeated=state["num_repeated"],
     )
+
+
+def window_of(state: Any, otherwise: int) -> int:
+    """The shuffle window of a state in blocks, 0 for "all"; `otherwise` where it has none."""
+    order = state.get("order") if isinstance(state, Mapping) else None
+    window = order.get("shuffle_window") if isinstance(order, Mapping) else None
+    if window == "all":
+        return 0
+    if isinstance(window, int) and not isinstance(window, bool) and 1 <= window < 1 << 31:
+        return window
+    return otherwise  # `read` says what is wrong
 
 
 def _check_repeated(state: Any, parts: tuple[Part, ...], facts: Facts) -> None:
