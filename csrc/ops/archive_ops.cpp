@@ -11,6 +11,7 @@
 #include "format/ranges.h"
 #include "format/tar.h"
 #include "jpeg/probe_file.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/numbers.h"
 #include "ops/paths.h"
@@ -79,6 +80,7 @@ Tensor probe_ranges_op(Tensor paths, Tensor identities, Tensor ranges) {
     std::optional<InputFile> open;
     std::int64_t open_number = -1;
     for (const FileRange& range : wanted) {
+      check_not_ending();
       check_range(range, files);
       if (range.file != open_number) {
         open.reset();
@@ -118,9 +120,9 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("list_tar", TORCH_BOX(&list_tar_op));
-  m.impl("probe_ranges", TORCH_BOX(&probe_ranges_op));
-  m.impl("read_ranges_into", TORCH_BOX(&read_ranges_into_op));
+  m.impl("list_tar", DTS_BOX(&list_tar_op));
+  m.impl("probe_ranges", DTS_BOX(&probe_ranges_op));
+  m.impl("read_ranges_into", DTS_BOX(&read_ranges_into_op));
 }
 
 }  // namespace dts::ops

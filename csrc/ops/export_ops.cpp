@@ -6,6 +6,7 @@
 #include "jpeg/export_level.h"
 #include "jpeg/restart_interval.h"
 #include "ops/encoded_samples.h"
+#include "ops/ending.h"
 
 namespace dts::ops {
 namespace {
@@ -34,6 +35,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> export_jpegs(
         const std::int64_t most =
             max_pixels < 0 ? std::numeric_limits<std::int64_t>::max() : max_pixels;
         for (std::int64_t i = first; i < last; ++i) {
+          check_not_ending();
           Exported result;
           const DecodeStatus status =
               exporter.run(samples[i], static_cast<int>(level), restart_interval, &result, most);
@@ -58,7 +60,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("export_jpegs", TORCH_BOX(&export_jpegs));
+  m.impl("export_jpegs", DTS_BOX(&export_jpegs));
 }
 
 }  // namespace dts::ops

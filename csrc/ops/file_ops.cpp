@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/open_files.h"
 #include "ops/paths.h"
@@ -210,15 +211,15 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 
 // Ops without tensor arguments have no backend to dispatch on; this key serves all.
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("file_open", TORCH_BOX(&file_open));
-  m.impl("file_close", TORCH_BOX(&file_close));
-  m.impl("file_describe", TORCH_BOX(&file_describe));
-  m.impl("file_head", TORCH_BOX(&file_head));
-  m.impl("file_section", TORCH_BOX(&file_section));
-  m.impl("file_block_table", TORCH_BOX(&file_block_table));
-  m.impl("file_sample_table", TORCH_BOX(&file_sample_table));
-  m.impl("file_labels", TORCH_BOX(&file_labels));
-  m.impl("file_check_unchanged", TORCH_BOX(&file_check_unchanged));
+  m.impl("file_open", DTS_BOX(&file_open));
+  m.impl("file_close", DTS_BOX(&file_close));
+  m.impl("file_describe", DTS_BOX(&file_describe));
+  m.impl("file_head", DTS_BOX(&file_head));
+  m.impl("file_section", DTS_BOX(&file_section));
+  m.impl("file_block_table", DTS_BOX(&file_block_table));
+  m.impl("file_sample_table", DTS_BOX(&file_sample_table));
+  m.impl("file_labels", DTS_BOX(&file_labels));
+  m.impl("file_check_unchanged", DTS_BOX(&file_check_unchanged));
 }
 
 }  // namespace dts::ops

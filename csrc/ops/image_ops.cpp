@@ -11,6 +11,7 @@
 #include "image/fused_normalize.h"
 #include "image/resample.h"
 #include "jpeg/decode.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/parallel.h"
 #include "ops/pixel_types.h"
@@ -103,6 +104,7 @@ std::tuple<Tensor, Tensor> decode_crop_resize(Tensor arena, Tensor offsets, Tens
   in_parallel(count, [&](std::int64_t first, std::int64_t last) {
     Bench bench;
     for (std::int64_t i = first; i < last; ++i) {
+      check_not_ending();
       const auto at = static_cast<std::size_t>(i);
       const std::int64_t* const row = &rows[8 * at];
       const Box crop{row[0], row[1], row[2], row[3]};
@@ -154,6 +156,7 @@ Tensor fused_normalize(Tensor images, Tensor flip, Tensor mean, Tensor std, Scal
   if (image_values > 0) {
     in_parallel(count, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t i = first; i < last; ++i) {
+        check_not_ending();
         const ConstImageView image{from + i * image_values, height, width, params.channels,
                                    width * params.channels};
         normalize.run(image, flips[i], to + i * image_bytes);
@@ -177,8 +180,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("decode_crop_resize", TORCH_BOX(&decode_crop_resize));
-  m.impl("fused_normalize", TORCH_BOX(&fused_normalize));
+  m.impl("decode_crop_resize", DTS_BOX(&decode_crop_resize));
+  m.impl("fused_normalize", DTS_BOX(&fused_normalize));
 }
 
 }  // namespace dts::ops

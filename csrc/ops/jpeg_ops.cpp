@@ -8,6 +8,7 @@
 #include "jpeg/codec_info.h"
 #include "jpeg/probe.h"
 #include "jpeg/probe_file.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/paths.h"
 #include "ops/probe_row.h"
@@ -32,6 +33,7 @@ Tensor probe_files(Tensor paths) {
     auto* row = static_cast<std::int64_t*>(result.data_ptr());
     std::vector<std::byte> buffer;
     for (const std::string& name : names) {
+      check_not_ending();
       std::fill_n(row, 5, 0);
       try {
         probe_path(name, buffer, row);
@@ -54,6 +56,7 @@ Tensor scan_samples(Tensor arena, Tensor offsets, Tensor sizes) {
   Tensor result = torch::stable::empty({size, 2}, ScalarType::Long);
   auto* row = static_cast<std::int64_t*>(result.data_ptr());
   for (std::size_t i = 0; i < starts.size(); ++i, row += 4) {
+    check_not_ending();
     const ConstByteSpan sample = sample_bytes(bytes, starts[i], lengths[i], i);
     const auto info = probe_jpeg(sample);
     row[0] = info ? 1 : 0;
@@ -75,9 +78,9 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("probe_files", TORCH_BOX(&probe_files));
-  m.impl("scan_samples", TORCH_BOX(&scan_samples));
-  m.impl("jpeg_library", TORCH_BOX(&jpeg_library_op));
+  m.impl("probe_files", DTS_BOX(&probe_files));
+  m.impl("scan_samples", DTS_BOX(&scan_samples));
+  m.impl("jpeg_library", DTS_BOX(&jpeg_library_op));
 }
 
 }  // namespace dts::ops

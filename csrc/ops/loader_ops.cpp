@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
 #include "ops/numbers.h"
@@ -239,16 +240,16 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("loader_open", TORCH_BOX(&loader_open));
-  m.impl("loader_start", TORCH_BOX(&loader_start));
-  m.impl("loader_append", TORCH_BOX(&loader_append));
-  m.impl("loader_finish", TORCH_BOX(&loader_finish));
-  m.impl("loader_next", TORCH_BOX(&loader_next));
-  m.impl("loader_take_foreign", TORCH_BOX(&loader_take_foreign));
-  m.impl("loader_waiting", TORCH_BOX(&loader_waiting));
-  m.impl("loader_stats", TORCH_BOX(&loader_stats));
-  m.impl("loader_stop", TORCH_BOX(&loader_stop));
-  m.impl("loader_close", TORCH_BOX(&loader_close));
+  m.impl("loader_open", DTS_BOX(&loader_open));
+  m.impl("loader_start", DTS_BOX(&loader_start));
+  m.impl("loader_append", DTS_BOX(&loader_append));
+  m.impl("loader_finish", DTS_BOX(&loader_finish));
+  m.impl("loader_next", DTS_BOX(&loader_next));
+  m.impl("loader_take_foreign", DTS_BOX(&loader_take_foreign));
+  m.impl("loader_waiting", DTS_BOX(&loader_waiting));
+  m.impl("loader_stats", DTS_BOX(&loader_stats));
+  m.impl("loader_stop", DTS_BOX(&loader_stop));
+  m.impl("loader_close", DTS_BOX(&loader_close));
 }
 
 }  // namespace dts::ops

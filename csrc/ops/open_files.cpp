@@ -37,7 +37,8 @@ OpenFile::Borrowed::~Borrowed() {
 }
 
 HandleTable<OpenFile>& open_files() {
-  static HandleTable<OpenFile> table("file");
+  // Never destroyed: at exit a thread may still be inside an op.
+  static auto& table = *new HandleTable<OpenFile>("file");
   static const int registered = pthread_atfork(
       [] { open_files().lock(); }, [] { open_files().unlock(); }, [] { open_files().unlock(); });
   static_cast<void>(registered);

@@ -3,6 +3,7 @@
 // but for the epoch board, which lives in the caller's shared memory.
 #include <tuple>
 
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/numbers.h"
 #include "ops/tensors.h"
@@ -112,14 +113,14 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("block_order", TORCH_BOX(&block_order_op));
-  m.impl("sample_order", TORCH_BOX(&sample_order_op));
-  m.impl("rank_runs", TORCH_BOX(&rank_runs_op));
-  m.impl("pack_samples", TORCH_BOX(&pack_samples_op));
-  m.impl("packing_bound", TORCH_BOX(&packing_bound_op));
-  m.impl("claim_epoch", TORCH_BOX(&claim_epoch_op));
-  m.impl("set_next_epoch", TORCH_BOX(&set_next_epoch_op));
-  m.impl("epoch_board_words", TORCH_BOX(&epoch_board_words));
+  m.impl("block_order", DTS_BOX(&block_order_op));
+  m.impl("sample_order", DTS_BOX(&sample_order_op));
+  m.impl("rank_runs", DTS_BOX(&rank_runs_op));
+  m.impl("pack_samples", DTS_BOX(&pack_samples_op));
+  m.impl("packing_bound", DTS_BOX(&packing_bound_op));
+  m.impl("claim_epoch", DTS_BOX(&claim_epoch_op));
+  m.impl("set_next_epoch", DTS_BOX(&set_next_epoch_op));
+  m.impl("epoch_board_words", DTS_BOX(&epoch_board_words));
 }
 
 }  // namespace dts::ops

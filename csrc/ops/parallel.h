@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "ops/ending.h"
 
 namespace dts::ops {
 
@@ -26,8 +27,10 @@ void in_parallel(std::int64_t count, const Function& function, std::int64_t grai
     return;
   }
   std::exception_ptr failure;
+  const bool for_ender = acts_for_ender();
   std::mutex mutex;
   torch::stable::parallel_for(0, count, grain, [&](std::int64_t first, std::int64_t last) {
+    const ActFor caller(for_ender);
     try {
       function(first, last);
     } catch (...) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "format/pixel_writer.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
 #include "ops/numbers.h"
@@ -95,12 +96,12 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("read_pixels", TORCH_BOX(&read_pixels_op));
-  m.impl("pixel_writer_open", TORCH_BOX(&pixel_writer_open));
-  m.impl("pixel_writer_write", TORCH_BOX(&pixel_writer_write));
-  m.impl("pixel_writer_set_normalization", TORCH_BOX(&pixel_writer_set_normalization));
-  m.impl("pixel_writer_finish", TORCH_BOX(&pixel_writer_finish));
-  m.impl("pixel_writer_abort", TORCH_BOX(&pixel_writer_abort));
+  m.impl("read_pixels", DTS_BOX(&read_pixels_op));
+  m.impl("pixel_writer_open", DTS_BOX(&pixel_writer_open));
+  m.impl("pixel_writer_write", DTS_BOX(&pixel_writer_write));
+  m.impl("pixel_writer_set_normalization", DTS_BOX(&pixel_writer_set_normalization));
+  m.impl("pixel_writer_finish", DTS_BOX(&pixel_writer_finish));
+  m.impl("pixel_writer_abort", DTS_BOX(&pixel_writer_abort));
 }
 
 }  // namespace dts::ops

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/ending.h"
 #include "ops/numbers.h"
 #include "ops/parallel.h"
 #include "ops/pixel_types.h"
@@ -113,6 +114,7 @@ std::tuple<std::vector<Tensor>, Tensor> run(const std::shared_ptr<const ViewPlan
     SampleRunner runner(views);
     Places places(*views, images);
     for (std::int64_t i = first; i < last; ++i) {
+      check_not_ending();
       const auto at = static_cast<std::size_t>(i);
       const DecodeStatus result = run_one(runner, samples[at], keys[at], places.of(i));
       states[i] = static_cast<std::int64_t>(result);
@@ -167,9 +169,9 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("run_plan", TORCH_BOX(&run_plan));
-  m.impl("run_views", TORCH_BOX(&run_views));
-  m.impl("choose_seed", TORCH_BOX(&choose_seed));
+  m.impl("run_plan", DTS_BOX(&run_plan));
+  m.impl("run_views", DTS_BOX(&run_views));
+  m.impl("choose_seed", DTS_BOX(&choose_seed));
 }
 
 }  // namespace dts::ops

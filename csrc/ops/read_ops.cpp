@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/crc32.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/open_files.h"
 #include "ops/tensors.h"
@@ -21,6 +22,7 @@ void read_blocks_to_device(const VolumeSet& set, std::span<const std::int64_t> b
       torch::stable::empty({size, 1}, ScalarType::Byte, std::nullopt, std::nullopt, out.is_cuda());
   Tensor flat = torch::stable::flatten(out, 0, -1);
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
+    check_not_ending();
     set.read_blocks(block_ids.subspan(i, 1), byte_view(staging, "staging"), check, handles);
     Tensor place =
         torch::stable::narrow(flat, 0, static_cast<std::int64_t>(i) * block_size, block_size);
@@ -43,7 +45,8 @@ void read_blocks(std::int64_t handle, Tensor block_ids, Tensor out, bool check) 
     }
     const OpenFile::Borrowed input(*open);
     if (out.is_cpu()) {
-      set.read_blocks(ids, byte_view(out, "out"), check, *input);
+      set.read_blocks(ids, byte_view(out, "out"), check, *input, maybe_give_up());
+      check_not_ending();  // or not all was read
     } else {
       read_blocks_to_device(set, ids, out, check, *input);
     }
@@ -105,6 +108,7 @@ std::tuple<Tensor, std::string> check_blocks(std::int64_t handle, Tensor block_i
     std::string problems;
     const OpenFile::Borrowed input(*open);
     for (std::size_t i = 0; i < ids.size(); ++i) {
+      check_not_ending();
       std::string problem;
       out[i] = set.check_block(ids[i], scratch, *input, problem);
       problems += problem + "\n";
@@ -141,13 +145,13 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("read_blocks", TORCH_BOX(&read_blocks));
-  m.impl("index_samples", TORCH_BOX(&index_samples));
-  m.impl("read_samples", TORCH_BOX(&read_samples));
-  m.impl("check_blocks", TORCH_BOX(&check_blocks));
-  m.impl("file_crc", TORCH_BOX(&file_crc));
-  m.impl("crc32", TORCH_BOX(&crc32_op));
-  m.impl("crc32_backend", TORCH_BOX(&crc32_backend_op));
+  m.impl("read_blocks", DTS_BOX(&read_blocks));
+  m.impl("index_samples", DTS_BOX(&index_samples));
+  m.impl("read_samples", DTS_BOX(&read_samples));
+  m.impl("check_blocks", DTS_BOX(&check_blocks));
+  m.impl("file_crc", DTS_BOX(&file_crc));
+  m.impl("crc32", DTS_BOX(&crc32_op));
+  m.impl("crc32_backend", DTS_BOX(&crc32_backend_op));
 }
 
 }  // namespace dts::ops

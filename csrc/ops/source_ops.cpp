@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/open_files.h"
 #include "ops/paths.h"
@@ -137,7 +138,10 @@ std::int64_t source_keep(std::int64_t handle, std::int64_t num_blocks, bool chec
     const auto source = sources().get(handle);
     const auto reader = source->open_reader();
     std::int64_t done = 0;
-    while (done < num_blocks && source->keep_next(check, *reader)) ++done;
+    while (done < num_blocks && source->keep_next(check, *reader)) {
+      check_not_ending();
+      ++done;
+    }
     return reader->blocks_read;
   });
 }
@@ -167,17 +171,17 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("source_dts", TORCH_BOX(&source_dts));
-  m.impl("source_files", TORCH_BOX(&source_files));
-  m.impl("source_pixels", TORCH_BOX(&source_pixels));
-  m.impl("source_join", TORCH_BOX(&source_join));
-  m.impl("source_info", TORCH_BOX(&source_info));
-  m.impl("source_samples", TORCH_BOX(&source_samples));
-  m.impl("source_read", TORCH_BOX(&source_read));
-  m.impl("source_keep", TORCH_BOX(&source_keep));
-  m.impl("source_close", TORCH_BOX(&source_close));
-  m.impl("buffers_open", TORCH_BOX(&buffers_open));
-  m.impl("buffers_close", TORCH_BOX(&buffers_close));
+  m.impl("source_dts", DTS_BOX(&source_dts));
+  m.impl("source_files", DTS_BOX(&source_files));
+  m.impl("source_pixels", DTS_BOX(&source_pixels));
+  m.impl("source_join", DTS_BOX(&source_join));
+  m.impl("source_info", DTS_BOX(&source_info));
+  m.impl("source_samples", DTS_BOX(&source_samples));
+  m.impl("source_read", DTS_BOX(&source_read));
+  m.impl("source_keep", DTS_BOX(&source_keep));
+  m.impl("source_close", DTS_BOX(&source_close));
+  m.impl("buffers_open", DTS_BOX(&buffers_open));
+  m.impl("buffers_close", DTS_BOX(&buffers_close));
 }
 
 }  // namespace dts::ops

@@ -9,6 +9,7 @@
 
 #include "image/pixel_sums.h"
 #include "jpeg/decode.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/samples.h"
 #include "ops/tensors.h"
@@ -47,6 +48,7 @@ Tensor pixel_sums_op(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes,
         max_pixels < 0 ? std::numeric_limits<std::int64_t>::max() : max_pixels;
     JpegDecoder decoder;
     for (const Sample& sample : samples) {
+      check_not_ending();
       PixelSums sums;
       row[0] = static_cast<std::int64_t>(add_up(decoder, sample, most, &sums));
       row[1] = sums.num_pixels;
@@ -67,7 +69,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("pixel_sums", TORCH_BOX(&pixel_sums_op));
+  m.impl("pixel_sums", DTS_BOX(&pixel_sums_op));
 }
 
 }  // namespace dts::ops

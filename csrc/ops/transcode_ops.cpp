@@ -9,6 +9,7 @@
 #include "jpeg/restart_interval.h"
 #include "jpeg/transcode.h"
 #include "ops/encoded_samples.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/parallel.h"
 
@@ -27,6 +28,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> transcode_jpegs(Tensor arena, Tensor 
       [&](std::int64_t first, std::int64_t last) {
         JpegTranscoder transcoder;
         for (std::int64_t i = first; i < last; ++i) {
+          check_not_ending();
           Transcoded result;
           const TranscodeStatus status =
               transcoder.run(samples[i], {restart_interval, keep_metadata}, &result);
@@ -55,7 +57,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("transcode_jpegs", TORCH_BOX(&transcode_jpegs));
+  m.impl("transcode_jpegs", DTS_BOX(&transcode_jpegs));
 }
 
 }  // namespace dts::ops

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "format/writer.h"
+#include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
 #include "ops/numbers.h"
@@ -131,16 +132,16 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
-  m.impl("finish_block", TORCH_BOX(&finish_block_op));
-  m.impl("read_files_into", TORCH_BOX(&read_files_into_op));
-  m.impl("writer_open", TORCH_BOX(&writer_open));
-  m.impl("writer_write_block", TORCH_BOX(&writer_write_block));
-  m.impl("writer_adopt_block", TORCH_BOX(&writer_adopt_block));
-  m.impl("writer_add_section", TORCH_BOX(&writer_add_section));
-  m.impl("writer_set_normalization", TORCH_BOX(&writer_set_normalization));
-  m.impl("writer_seal", TORCH_BOX(&writer_seal));
-  m.impl("writer_publish", TORCH_BOX(&writer_publish));
-  m.impl("writer_abort", TORCH_BOX(&writer_abort));
+  m.impl("finish_block", DTS_BOX(&finish_block_op));
+  m.impl("read_files_into", DTS_BOX(&read_files_into_op));
+  m.impl("writer_open", DTS_BOX(&writer_open));
+  m.impl("writer_write_block", DTS_BOX(&writer_write_block));
+  m.impl("writer_adopt_block", DTS_BOX(&writer_adopt_block));
+  m.impl("writer_add_section", DTS_BOX(&writer_add_section));
+  m.impl("writer_set_normalization", DTS_BOX(&writer_set_normalization));
+  m.impl("writer_seal", DTS_BOX(&writer_seal));
+  m.impl("writer_publish", DTS_BOX(&writer_publish));
+  m.impl("writer_abort", DTS_BOX(&writer_abort));
 }
 
 }  // namespace dts::ops

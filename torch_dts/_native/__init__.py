@@ -8,6 +8,7 @@ file name, CorruptFile -> CorruptFileError.
 
 from torch_dts._native import (
     _archive,
+    _call,
     _file,
     _image,
     _loader,
@@ -126,6 +127,7 @@ TENSOR_OPS = (
 )
 STATEFUL_OPS = (
     *_archive.STATEFUL_OPS,
+    *_call.STATEFUL_OPS,
     *_file.STATEFUL_OPS,
     *_order.STATEFUL_OPS,
     *_image.STATEFUL_OPS,

@@ -24,6 +24,8 @@ except ImportError as error:
         "shared library is missing (Debian: apt-get install libjpeg62-turbo)."
     ) from error
 
+STATEFUL_OPS = ("end_ops", "keep_threads")
+
 _ops = torch.ops.torch_dts
 
 Path = str | os.PathLike[str]
@@ -41,6 +43,19 @@ def translate_error(error: RuntimeError) -> Exception:
     if kind == "torch_dts.CorruptFile":
         return CorruptFileError(path, None if int(number) < 0 else int(number), text)
     return OSError(int(number), f"{os.strerror(int(number))}: {text}", display(path))
+
+
+def _end_ops() -> None:
+    _ops.end_ops.default()
+
+
+def _keep(threads: list[int]) -> list[int]:
+    named = torch.tensor([signed(thread) for thread in threads], dtype=torch.int64, device="cpu")
+    kept = set(_ops.keep_threads.default(named).tolist())
+    return [thread for thread in threads if signed(thread) in kept]
+
+
+the_exit.ask(_end_ops, _keep)
 
 
 def call(name: str, *args: Any) -> Any:

@@ -7,6 +7,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,10 +40,12 @@ class Gate {
 };
 
 // Sample s is noise(size_of(s), s), label 7 * s, choice index s + 1000. Samples lie in
-// blocks of kBlockBytes one after the other, each at a multiple of 64.
+// blocks of kBlockBytes one after the other, each at a multiple of kSampleBytes. A block with
+// more than fit can't be read, but its samples one by one.
 class FakeSource : public SampleSource {
  public:
   static constexpr std::int64_t kBlockBytes = 4096;
+  static constexpr std::int64_t kSampleBytes = 256;  // room for one, at most 199 used
 
   // `counts`: samples of each block.
   explicit FakeSource(const std::vector<std::int64_t>& counts) : first_{0} {
@@ -142,8 +146,15 @@ class FakeSource : public SampleSource {
 
  private:
   static std::size_t at(std::int64_t number) { return static_cast<std::size_t>(number); }
+  // In its block. std::logic_error: a test gave the block more samples than have room there.
   std::size_t offset(std::int64_t sample) const {
-    return static_cast<std::size_t>(sample - first_[at(block_of(sample))]) * 256;
+    const std::int64_t number = sample - first_[at(block_of(sample))];
+    if (number >= kBlockBytes / kSampleBytes) {
+      throw std::logic_error("a block of FakeSource has room for " +
+                             std::to_string(kBlockBytes / kSampleBytes) + " samples, not for " +
+                             std::to_string(number + 1));
+    }
+    return static_cast<std::size_t>(number * kSampleBytes);
   }
 
   std::vector<std::int64_t> first_;

@@ -114,5 +114,16 @@ TEST_CASE("private store: wrong numbers") {
   CHECK(make_private_store(0, 1)->next_absent() == -1);
 }
 
+TEST_CASE("FakeSource: more samples than a block has room for") {
+  const FakeSource source({16, 17});
+  ReaderState reader;
+  testing::Bytes memory(FakeSource::kBlockBytes);
+  CHECK(source.read_block(0, memory, true, reader));
+  check_bytes(source.view_in_block(15, memory), 15);
+  CHECK_THROWS_WITH_AS(source.read_block(1, memory, true, reader),
+                       "a block of FakeSource has room for 16 samples, not for 17",
+                       std::logic_error);
+}
+
 }  // namespace
 }  // namespace dts
