@@ -130,7 +130,7 @@ def test_paths_of_every_kind(path):
             assert file.path == str(path)
             assert len(file) == 5
     for wrong in (None, 3, b"a\0b", "a\0b"):
-        with pytest.raises((TypeError, ValueError), match=r"str, bytes|NUL"):
+        with pytest.raises((TypeError, ValueError), match=r"a path is a str or os\.PathLike, not|NUL"):
             DTSFile(wrong)
 
 
