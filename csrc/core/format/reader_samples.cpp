@@ -117,6 +117,7 @@ void DtsFile::read_samples(std::span<const std::int64_t> stored_ids,
       if (!bounce) bounce = std::make_unique_for_overwrite<std::byte[]>(kMaxRunBytes);
       handle.read_exact(run.begin, {bounce.get(), num_bytes});
       for (const Piece& piece : run.pieces) {
+        if (piece.size == 0) continue;  // `out` may be empty
         std::memcpy(out.data() + piece.place, bounce.get() + (piece.file_offset - run.begin),
                     piece.size);
       }

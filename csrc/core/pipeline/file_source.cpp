@@ -105,7 +105,7 @@ void FileSource::keep_bytes(std::size_t at, ConstByteSpan bytes) const {
     is_claimed_[at] = true;
   }
   if (copy_to != nullptr) {
-    std::memcpy(copy_to, bytes.data(), bytes.size());
+    if (!bytes.empty()) std::memcpy(copy_to, bytes.data(), bytes.size());
     place = copy_to;
   }
   kept_[at].size = bytes.size();

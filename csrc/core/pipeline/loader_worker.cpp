@@ -2,9 +2,10 @@
 #include "pipeline/loader_worker.h"
 
 #include <algorithm>
-#include <cstring>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace dts {
 namespace {
@@ -21,10 +22,11 @@ std::vector<std::byte> encoded_bytes(const SampleView& view) {
     head = std::string(view.channels == 1 ? "P5 " : "P6 ") + std::to_string(view.width) + " " +
            std::to_string(view.height) + " 255\n";
   }
-  std::vector<std::byte> bytes(head.size() + view.bytes.size());
-  std::memcpy(bytes.data(), head.data(), head.size());
-  std::copy(view.bytes.begin(), view.bytes.end(),
-            bytes.begin() + static_cast<std::ptrdiff_t>(head.size()));
+  const auto head_bytes = std::as_bytes(std::span(head));
+  std::vector<std::byte> bytes;
+  bytes.reserve(head_bytes.size() + view.bytes.size());
+  bytes.insert(bytes.end(), head_bytes.begin(), head_bytes.end());
+  bytes.insert(bytes.end(), view.bytes.begin(), view.bytes.end());
   return bytes;
 }
 
