@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 import torch.distributed as dist
@@ -52,6 +53,25 @@ def test_windows_are_compared_too() -> None:
         ValueError, match=r"has seed 5, shuffle_window 8, but another rank has seed 5, shuffle_w"
     ):
         require_same_seed(Order(10, shuffle=True, shuffle_window=8, num_replicas=2, rank=1), 5)
+
+
+@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"elastic_batch": 4}, "order elastic with batch_size 4"),
+        ({"uneven": "exact"}, "uneven exact"),
+        ({"drop_last": True}, "drop_last"),
+    ],
+)
+def test_rules_of_the_order_are_compared_too(changes: dict[str, Any], words: str) -> None:
+    require_same_seed(Order(10, shuffle=True, num_replicas=2), 5)
+    other_process()
+    match = (
+        f"rank 1 has seed 5, shuffle_window all, {words}, but another rank has seed 5, shuffle_window all: "
+    )
+    with pytest.raises(ValueError, match=match):
+        require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=1, **changes), 5)
 
 
 @pytest.mark.usefixtures("two_ranks")

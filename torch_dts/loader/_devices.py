@@ -113,8 +113,8 @@ class DevicesIterator:
             self._delivered.is_all = True
             self.close()
             raise
-        except BaseException:
-            self._after_error()
+        except BaseException as error:
+            self._after_error(error)
             raise
         finally:
             self._left_at = time.monotonic()
@@ -139,9 +139,10 @@ class DevicesIterator:
         self._delivered.num_repeated = next_step % repeat
         return taken
 
-    def _after_error(self) -> None:
+    def _after_error(self, error: BaseException) -> None:
         number = len(self._taken)  # the device it came from
-        if not all(iterator.is_open for iterator in self._iterators):
+        is_fatal = not isinstance(error, Exception)  # Ctrl-C: the state stays before this step
+        if is_fatal or not all(iterator.is_open for iterator in self._iterators):
             self._taken = []
             self.close()
         elif number < len(self._iterators) and self._iterators[number].num_delivered > self._step:

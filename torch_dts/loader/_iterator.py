@@ -139,11 +139,13 @@ class LoaderIterator:
             self._left_at = time.monotonic()
         number = self._num_delivered
         self._num_delivered += 1
-        self._delivered.num_batches += 1
-        self._delivered.num_repeated = 0
-        further = [column.take(labels.numel()) for column in self._further]
-        if slots.numel():
-            self._foreign.fill(number, views, slots.tolist())
+        try:
+            further = [column.take(labels.numel()) for column in self._further]
+            if slots.numel():
+                self._foreign.fill(number, views, slots.tolist())
+        except BaseException as error:
+            self._after_error(error)
+            raise
         self._left.extend((images, labels, further) for images in self._delivery.split(views))
         for _ in range(self._num_dropped):  # delivered before the epoch was continued
             self._left.popleft()
@@ -152,8 +154,24 @@ class LoaderIterator:
 
     def _hand_out(self) -> Any:
         batch = self._left.popleft()
+        try:
+            made = self._delivery.hand_out(*batch)
+        except BaseException as error:
+            self._after_error(error)
+            raise
+        self._count()
+        return made
+
+    def _count(self) -> None:
+        """The state is behind the batch at hand from now on."""
+        self._delivered.num_batches = self._num_delivered
         self._delivered.num_repeated = self._delivery.repeat - len(self._left) if self._left else 0
-        return self._delivery.hand_out(*batch)
+
+    def _after_error(self, error: BaseException) -> None:
+        if isinstance(error, Exception):  # the batch is lost, and the next one may be asked for
+            self._count()
+        else:  # Ctrl-C: whoever goes on from the state gets the batch
+            self.close()
 
     @property
     def num_delivered(self) -> int:

@@ -8,7 +8,9 @@ from torch_dts.loader._order import Order
 
 
 def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
-    """Compares this process's seed and shuffle window with those of the ranks before it.
+    """Compares what decides this process's order with that of the ranks before it.
+
+    That is seed, shuffle window, and where they aren't the usual ones order and rules for uneven ranks.
 
     Does nothing where torch.distributed is not initialised with as many processes as the order has.
 
@@ -18,12 +20,19 @@ def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
         num_devices: Of each process; each is a rank of the order.
 
     Raises:
-        ValueError: Another rank has another seed or window.
+        ValueError: Another rank has another one.
     """
     fingerprint = "" if order.file is None else order.file.fingerprint
+    said = [f"seed {seed % 2**64}", f"shuffle_window {order.shuffle_window or 'all'}"]
+    if order.elastic_batch:
+        said.append(f"order elastic with batch_size {order.elastic_batch}")
+    if order.uneven != "fill":
+        said.append(f"uneven {order.uneven}")
+    if order.drop_last:
+        said.append("drop_last")
     require_same(
         f"seed/{order.num_samples}/{fingerprint}/{order.shuffle}",
-        f"seed {seed % 2**64}, shuffle_window {order.shuffle_window or 'all'}",
+        ", ".join(said),
         order.num_replicas // num_devices,
         order.rank // num_devices,
     )
