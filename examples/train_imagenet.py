@@ -30,8 +30,10 @@ LAST = torch.channels_last
 
 def crop_size(epoch: int, epochs: int, smallest: int, largest: int) -> int:
     """From `smallest` to `largest` over the first two thirds of the epochs, in steps of 32 pixels."""
-    done = min(1.0, epoch / max(1, epochs * 2 / 3))
-    return min(largest, int((smallest + done * (largest - smallest)) // 32 * 32))
+    num_growing = min(epochs * 2 / 3, epochs - 1)  # the last epoch has the largest
+    if epoch >= num_growing:
+        return largest
+    return max(smallest, int((smallest + epoch / num_growing * (largest - smallest)) // 32 * 32))
 
 
 def schedule(step: int, num_steps: int, num_warmup: int) -> float:

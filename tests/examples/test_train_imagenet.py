@@ -56,6 +56,9 @@ def test_crop_sizes_and_learning_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     try:
         sizes = [example.crop_size(epoch, 18, 128, 224) for epoch in range(18)]
         assert sizes == [128] * 4 + [160] * 4 + [192] * 4 + [224] * 6
+        assert [example.crop_size(epoch, 2, 32, 64) for epoch in range(2)] == [32, 64]
+        assert [example.crop_size(epoch, 3, 40, 100) for epoch in range(3)] == [40, 64, 100]
+        assert example.crop_size(0, 1, 128, 224) == 224
         rates = [example.schedule(step, 100, 5) for step in (0, 4, 5, 52, 100)]
         assert rates == pytest.approx([0.2, 1, 1, 0.5 + 0.5 * 0.0165, 0], abs=1e-4)
     finally:
