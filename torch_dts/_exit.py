@@ -6,7 +6,8 @@ does not get it: Python ends the thread there, below C++ frames that can't be le
 and the whole process aborts. So the end lets no more of them in, asks the ops to give up between
 two images or blocks, and waits. A thread that is still inside of an op after that stays there
 (csrc/ops/ending.h): when its op is done it sleeps, and never asks for the GIL. What the end can't
-help: such a thread may still be reading or decoding one image while the C++ libraries are ended.
+help: such a thread may still be reading or decoding one image while the C++ libraries are ended; and
+threads that call ``torch.ops.torch_dts`` themselves are not known here, and may still abort the process.
 """
 
 from __future__ import annotations
