@@ -10,6 +10,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/topology.h"
 #include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/handles.h"
@@ -36,14 +37,16 @@ std::shared_ptr<const ViewPlans> plans_of(const std::string& text) {
 }
 
 std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
-                         std::int64_t prefetch_batches, bool reproducible, bool pin_threads,
+                         std::int64_t prefetch_batches, bool reproducible, Tensor cpus,
                          std::int64_t reader_threads, bool check_blocks, std::int64_t buffers) {
   return guarded([&] {
     LoaderOptions options;
     options.num_workers = narrow_count(num_workers, "num_workers");
     options.prefetch_batches = narrow_count(prefetch_batches, "prefetch_batches");
     options.reproducible = reproducible;
-    options.pin_threads = pin_threads;
+    for (const std::int64_t cpu : int64_view(cpus, "cpus")) {
+      options.cpus.push_back(narrow_count(cpu, "a CPU"));
+    }
     options.feeder.reader_threads = narrow_count(reader_threads, "reader_threads");
     options.feeder.check_blocks = check_blocks;
     if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
@@ -216,12 +219,16 @@ void loader_close(std::int64_t loader) {
   });
 }
 
+Tensor cpus_for_threads() {
+  return guarded([] { return int64_tensor(spread_cpus(allowed_cpus())); });
+}
+
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def(
       "loader_open(int source, str plan, int num_workers, int prefetch_batches, bool reproducible, "
-      "bool pin_threads, int reader_threads, bool check_blocks, int buffers) -> int");
+      "Tensor cpus, int reader_threads, bool check_blocks, int buffers) -> int");
   m.def("loader_start(int loader, str plan, int seed, int epoch) -> ()");
   m.def(
       "loader_append(int loader, Tensor samples, Tensor occurrences, Tensor batch_sizes, "
@@ -237,6 +244,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("loader_stats(int loader) -> Tensor");
   m.def("loader_stop(int loader) -> ()");
   m.def("loader_close(int loader) -> ()");
+  m.def("cpus_for_threads() -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
@@ -250,6 +258,7 @@ STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("loader_stats", DTS_BOX(&loader_stats));
   m.impl("loader_stop", DTS_BOX(&loader_stop));
   m.impl("loader_close", DTS_BOX(&loader_close));
+  m.impl("cpus_for_threads", DTS_BOX(&cpus_for_threads));
 }
 
 }  // namespace dts::ops

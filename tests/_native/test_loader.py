@@ -261,9 +261,11 @@ def test_a_read_error_is_raised_in_its_turn(
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted as Linux shows them")
 def test_loaders_come_and_go_without_a_trace(pixels: int) -> None:
     plan = PIXEL_PLAN.format(dtype=1, layout=0)
+    cpus = _native.cpus_for_threads()
+    assert sorted(cpus) == sorted(os.sched_getaffinity(0))
     before = len(os.listdir("/proc/self/task"))
     for i in range(200):
-        loader = _native.loader_open(pixels, plan, i % 4, pin_threads=i % 2 == 0)
+        loader = _native.loader_open(pixels, plan, i % 4, cpus=cpus[:1] * (i % 4 if i % 2 else 0))
         if i % 3:
             _native.loader_start(loader, "", i, 0)
             append(loader, torch.arange(200), 16, 50)

@@ -266,22 +266,3 @@ def test_ctrl_c(
     report = torch_dts.convert(photos, tmp_path / "x.dts", level=level, resume=True)
     assert torch_dts.verify(report).ok
     assert outputs(tmp_path) == ["x.dts"]
-
-
-def test_a_second_conversion_meanwhile(
-    photos: pathlib.Path, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    found: list[BaseException] = []
-    recode = _recode.RecodeStage.recode_chunk
-
-    def again(self: _recode.RecodeStage, ranks: object) -> object:
-        for resume in (True, False):
-            with pytest.raises(BlockingIOError, match="another process is converting to this file") as caught:
-                torch_dts.convert(photos, tmp_path / "x.dts", resume=resume)
-            found.append(caught.value)
-        return recode(self, ranks)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(_recode.RecodeStage, "recode_chunk", again)
-    torch_dts.convert(photos, tmp_path / "x.dts", level=1, resume=True, num_workers=1)
-    assert found
-    assert outputs(tmp_path) == ["x.dts"]

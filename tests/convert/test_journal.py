@@ -134,9 +134,9 @@ def test_a_file_that_is_no_journal(target: str) -> None:
 
 def test_two_at_a_time(target: str) -> None:
     journal = Journal(target, KEY)
-    with pytest.raises(BlockingIOError, match="another process is converting to this file"):
+    with pytest.raises(BlockingIOError, match="another conversion is writing this file now"):
         Journal(target, KEY)
-    with pytest.raises(BlockingIOError, match="another process is converting to this file"):
+    with pytest.raises(BlockingIOError, match="another conversion is writing this file now"):
         discard_journal(target)
     journal.close()
     Journal(target, KEY).close()

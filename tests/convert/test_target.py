@@ -11,9 +11,17 @@ import pytest
 import torch
 from torchvision.datasets import ImageFolder
 
-from torch_dts.convert._target import refuse_source, resolve_target
+from torch_dts.convert._target import check_place, check_target, find_target, refuse_source
 
 Make = Callable[..., pathlib.Path]
+
+
+def resolve_target(path: object, source: object, overwrite: bool) -> str:
+    """All that is asked of a target before any work."""
+    target = find_target(path, source)
+    check_place(target)
+    check_target(target, source, overwrite)
+    return target
 
 
 def test_beside_the_folder(image_folder: Make, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,13 +13,15 @@ from torch_dts import _native
 from torch_dts.convert._check import check_samples
 from torch_dts.convert._kept import Kept, choose
 from torch_dts.convert._report import BadSample, BadSamplesError
+from torch_dts.convert._room import Room
 from torch_dts.convert._sources import list_samples
 from torch_dts.convert._volumes import (
     Volume,
     add_gaps,
+    clear_volumes,
     divide,
-    find_volumes,
     identify_set,
+    name_volumes,
     own_ranks,
     refuse_gaps,
     refuse_other_sets,
@@ -27,6 +29,13 @@ from torch_dts.convert._volumes import (
 )
 
 Make = Callable[..., pathlib.Path]
+ROOM = Room(16 << 20, 4096, can_shrink=True)
+
+
+def find_volumes(path: object, overwrite: bool, num_volumes: int, volume: int | None) -> list[Volume]:
+    volumes = name_volumes(path, [], num_volumes, volume)
+    clear_volumes(volumes, [], overwrite)
+    return volumes
 
 
 def fisher_yates(count: int, seed: int) -> list[int]:
@@ -76,15 +85,22 @@ def test_each_file_gets_its_samples(image_folder: Make, tmp_path: pathlib.Path) 
 
 def test_gaps() -> None:
     bad = [BadSample("a/3.jpg", 3, "cut off")]
-    refuse_gaps("level 1", [], 9, "header")
+    refuse_gaps("level 1", [], {}, 9, "header", ROOM)
     with pytest.raises(
         BadSamplesError, match=r"1 of 9 .*level 1 found this.*check='decode' finds damage"
     ) as found:
-        refuse_gaps("level 1", bad, 9, "header")
+        refuse_gaps("level 1", bad, {}, 9, "header", ROOM)
     assert found.value.bad == tuple(bad)
     with pytest.raises(BadSamplesError, match="What helps: without volume=, one call writes") as found:
-        refuse_gaps("level 1", bad, 9, "decode")
+        refuse_gaps("level 1", bad, {}, 9, "decode", ROOM)
     assert "check='decode'" not in str(found.value)
+    assert "block_size" not in str(found.value)
+    large = r"In the calls of all volumes: block_size=32 \* 2\*\*20 or more .* holds it, max_size= makes"
+    with pytest.raises(BadSamplesError, match=large) as found:
+        refuse_gaps("raw samples", bad, {3: 20_000_000}, 9, "header", ROOM)
+    assert "check='decode'" not in str(found.value)
+    with pytest.raises(BadSamplesError, match=rf"check='decode' finds damage.*{large}"):
+        refuse_gaps("raw samples", [*bad, BadSample("b", 4, "cut off")], {3: 20_000_000}, 9, "header", ROOM)
     assert add_gaps("id", []) == "id"
     others = {add_gaps("id", bad), add_gaps("di", bad), add_gaps("id", [BadSample("a/4.jpg", 4, "cut off")])}
     assert len(others | {"id"}) == 4
@@ -97,19 +113,19 @@ def test_fewer_samples_than_volumes() -> None:
 
 def test_names(tmp_path: pathlib.Path) -> None:
     path = tmp_path / "x.dts"
-    assert find_volumes(path, [], False, 1, None) == [Volume(0, 1, str(path))]
+    assert find_volumes(path, False, 1, None) == [Volume(0, 1, str(path))]
     names = [str(tmp_path / f"x-0000{v}-of-00003.dts") for v in range(3)]
-    assert [each.path for each in find_volumes(path, [], False, 3, None)] == names
-    assert find_volumes(path, [], False, 3, 2) == [Volume(2, 3, names[2])]
+    assert [each.path for each in find_volumes(path, False, 3, None)] == names
+    assert find_volumes(path, False, 3, 2) == [Volume(2, 3, names[2])]
     path.write_bytes(b"one file of that name is not in the way of a set")
-    assert len(find_volumes(path, [], False, 3, None)) == 3
+    assert len(find_volumes(path, False, 3, None)) == 3
     pathlib.Path(names[1]).write_bytes(b"")
     with pytest.raises(FileExistsError, match="x-00001-of-00003"):
-        find_volumes(path, [], False, 3, None)
-    assert len(find_volumes(path, [], False, 3, 0)) == 1
-    assert len(find_volumes(path, [], True, 3, None)) == 3
+        find_volumes(path, False, 3, None)
+    assert len(find_volumes(path, False, 3, 0)) == 1
+    assert len(find_volumes(path, True, 3, None)) == 3
     with pytest.raises(ValueError, match=r"is a volume's name; give the set's, '.*/x\.dts'"):
-        find_volumes(names[0], [], False, 3, 0)
+        find_volumes(names[0], False, 3, 0)
 
 
 def kept_of(folder: pathlib.Path, tmp_path: pathlib.Path) -> Kept:
@@ -141,7 +157,7 @@ def test_volumes_of_another_set_are_seen(image_folder: Make, tmp_path: pathlib.P
     made = torch_dts.convert(image_folder(), path, num_volumes=3, volume=1, progress=False)
     with torch_dts.open(made) as file:
         identity = file.info["set"]
-    first, second, _ = find_volumes(path, [], True, 3, None)
+    first, second, _ = find_volumes(path, True, 3, None)
     refuse_other_sets(first, identity)
     refuse_other_sets(second, "another")  # its own place is not looked at
     (tmp_path / "x-00002-of-00003.dts").write_bytes(b"damaged")

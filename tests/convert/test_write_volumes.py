@@ -227,7 +227,7 @@ def test_names_are_given_together_or_not_at_all(
     monkeypatch.setattr(_native, "writer_publish", failing)
     with pytest.raises(FileExistsError, match="the target appeared meanwhile"):
         convert(folder, tmp_path / "x.dts", 3)
-    assert seen[0] == [f"x-0000{v}-of-00003.dts.partial" for v in range(3)]
+    assert seen[0] == [f"x-0000{v}-of-00003.dts{end}" for v in range(3) for end in (".lock", ".partial")]
     assert names(tmp_path) == ["x-00001-of-00003.dts"]
     assert (tmp_path / "x-00001-of-00003.dts").read_bytes() == b"of somebody else"
 
@@ -243,12 +243,17 @@ def test_overwrite(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:
     assert names(tmp_path) == ["x-00000-of-00002.dts"]
     convert(folder, path, 2, volume=1, seed=1)
     assert torch_dts.verify(tmp_path).ok
-    convert(folder, path, 2, volume=1, seed=2, overwrite=True)
-    with pytest.raises(torch_dts.CorruptFileError, match="they are volumes of different sets"):
-        torch_dts.open(tmp_path)
-    convert(folder, path, 2, volume=0, seed=2, overwrite=True)
+    with pytest.raises(ValueError, match=r"which volume 1 would not fit: delete the old volumes first"):
+        convert(folder, path, 2, volume=1, seed=2, overwrite=True)
+    assert torch_dts.verify(tmp_path).ok
+    convert(folder, path, 2, volume=1, seed=1, overwrite=True)
+    convert(folder, path, 2, seed=2, overwrite=True)
     with torch_dts.open(tmp_path) as file:
         assert file.info["seed"] == 2
+    os.unlink(first.paths[1])
+    convert(folder, path, 2, volume=0, seed=3, overwrite=True)
+    convert(folder, path, 2, volume=1, seed=3)
+    assert torch_dts.verify(tmp_path).ok
 
 
 def test_what_can_not_be_cut(folder: pathlib.Path, tmp_path: pathlib.Path) -> None:

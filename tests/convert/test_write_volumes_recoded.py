@@ -165,6 +165,19 @@ def test_damage_that_encoding_shows_stops_one_volume(damaged: pathlib.Path, tmp_
     assert contents(alone.paths[0]) == contents(kept.paths[0])
 
 
+def test_what_became_larger_than_a_block(tmp_path: pathlib.Path) -> None:
+    items = [(Image.new("RGB", size), 0) for size in ((8, 8), (2400, 2400), (8, 8), (8, 8))]
+    options = {"num_volumes": 2, "encoding": "raw", "on_error": "skip", "order": "source"}
+    with pytest.raises(
+        BadSamplesError, match=r"1 of 4 .*In the calls of all volumes: block_size=32 \* 2\*\*20 or more"
+    ) as found:
+        convert(items, tmp_path / "x.dts", volume=0, **options)
+    assert [bad.index for bad in found.value.bad] == [1]
+    for volume in range(2):
+        convert(items, tmp_path / "x.dts", volume=volume, block_size=32 << 20, **options)
+    assert torch_dts.verify(tmp_path).ok
+
+
 def test_nothing_but_damage(damaged: pathlib.Path, tmp_path: pathlib.Path) -> None:
     bad = [((damaged / "a" / "08.jpg").read_bytes(), 0)] * 2
     with pytest.raises(ValueError, match="no samples are left: all 2 of the source are bad"):

@@ -176,13 +176,19 @@ def test_pytorch_like_refusals(blocks_file: pathlib.Path) -> None:
         DataLoader(dataset, sampler=[1, 2], devices=["cpu"])
     with pytest.raises(ValueError, match="batch_sampler option is mutually exclusive with devices"):
         DataLoader(dataset, batch_sampler=[[1]], devices=["cpu"])
-    with pytest.raises(ValueError, match="pin_threads=True and devices exclude each other"):
-        DataLoader(dataset, devices=["cpu"], pin_threads=True)
-    python = DataLoader(torch_dts.DTSDataset(blocks_file, lambda image: 1), devices=["cpu"])
-    with pytest.raises(
-        ValueError, match="devices= needs a data set and a transform that native code reads: "
-    ):
-        iter(python)
+    needs = "devices= needs a data set and a transform that native code reads: "
+    own: Any = torch_dts.DTSDataset(blocks_file, lambda image: 1)
+    for arguments in ({"dataset": own}, {"dataset": dataset, "transform": own.transform}):
+        with pytest.raises(ValueError, match=needs + ".*lambda"):
+            DataLoader(**arguments, devices=["cpu"])
+    with pytest.raises(ValueError, match=needs + "list is none of DTSDataset"):
+        DataLoader([1, 2, 3], devices=["cpu"])
+    with pytest.raises(ValueError, match=needs + "without a transform"):
+        DataLoader(torch_dts.DTSIterableDataset(blocks_file), devices=["cpu"])
+    late = DataLoader(dataset, devices=["cpu"])
+    late.set_transform(lambda image: 1)
+    with pytest.raises(ValueError, match=needs):
+        iter(late)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +198,9 @@ def test_pytorch_like_refusals(blocks_file: pathlib.Path) -> None:
         ([], ValueError, "devices is empty, expected at least one device"),
         ([1.5], TypeError, "devices holds 1.5, expected a torch.device, its name or its number"),
         ([True], TypeError, "devices holds True, expected a torch.device"),
-        (["gpu7"], RuntimeError, "gpu"),
+        (["cpu", "gpu7"], ValueError, "devices holds 'gpu7', which torch does not know: "),
+        (["cpu:x"], ValueError, "devices holds 'cpu:x', which torch does not know: "),
+        ([-5], ValueError, "devices holds -5, which torch does not know: "),
     ],
 )
 def test_wrong_devices(devices: Any, error: type[Exception], message: str) -> None:

@@ -20,7 +20,7 @@ from torch_dts.loader._pieces import SampleMap, planned_pieces
 from torch_dts.loader._recognise import Recognised, recognise
 from torch_dts.transforms._read import read
 
-OPTIONS = EngineOptions(1, 2, True, False, 1, True)
+OPTIONS = EngineOptions(1, 2, True, (), 1, True)
 PLAN = read(FIXED).plan.encode()  # type: ignore[union-attr]
 
 

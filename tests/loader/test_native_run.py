@@ -13,6 +13,7 @@ from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 import torch_dts
+from torch_dts import _native
 from torch_dts.loader._data_loader import DataLoader
 from torch_dts.loader._engine import EngineOptions
 from torch_dts.loader._iterator import LoaderIterator
@@ -35,7 +36,7 @@ def options_of(loader: DataLoader) -> EngineOptions:
         ({"in_order": False, "return_index": True}, {"reproducible": True}),
         ({"return_index": True}, {"reproducible": True}),
         ({"reader_threads": 3}, {"reader_threads": 3}),
-        ({"pin_threads": True}, {"pin_threads": True}),
+        ({"pin_threads": True}, {"cpus": (_native.cpus_for_threads()[0],)}),
         ({"verify": False}, {"check_blocks": False}),
         ({"verify": "file"}, {"check_blocks": True}),
     ],
@@ -44,7 +45,7 @@ def test_options_of_the_engine(
     arguments: dict[str, Any], expected: dict[str, Any], photos_file: pathlib.Path
 ) -> None:
     loader = DataLoader(torch_dts.DTSDataset(photos_file, FIXED), **{"num_workers": 1, **arguments})
-    assert options_of(loader) == EngineOptions(1, 2, True, False, 1, True)._replace(**expected)
+    assert options_of(loader) == EngineOptions(1, 2, True, (), 1, True)._replace(**expected)
 
 
 def test_a_folder_has_more_readers(photos: pathlib.Path) -> None:

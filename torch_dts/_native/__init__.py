@@ -50,6 +50,7 @@ from torch_dts._native._image import (
 )
 from torch_dts._native._loader import (
     LoaderStats,
+    cpus_for_threads,
     loader_append,
     loader_close,
     loader_finish,
@@ -153,6 +154,7 @@ __all__ = [
     "check_blocks",
     "choose_seed",
     "claim_epoch",
+    "cpus_for_threads",
     "crc32",
     "crc32_backend",
     "decode_crop_resize",

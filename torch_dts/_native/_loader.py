@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from torch_dts._native._call import call, release, signed, tensor
@@ -20,6 +22,7 @@ STATEFUL_OPS = (
     "loader_stats",
     "loader_stop",
     "loader_close",
+    "cpus_for_threads",
 )
 
 # States that loader_next returns.
@@ -59,7 +62,7 @@ def loader_open(
     num_workers: int,
     prefetch_batches: int = 2,
     reproducible: bool = True,
-    pin_threads: bool = False,
+    cpus: Sequence[int] = (),
     reader_threads: int = 1,
     check_blocks: bool = True,
     buffers: int = -1,
@@ -72,7 +75,7 @@ def loader_open(
         num_workers: Decoding threads; 0: the thread that calls loader_next.
         prefetch_batches: In work or ready beside the one delivered.
         reproducible: False: a free worker takes the next sample.
-        pin_threads: Bind each worker to a CPU.
+        cpus: What each worker is bound to; empty: to none.
         reader_threads: At least 1.
         check_blocks: CRC-32 of blocks that are read whole.
         buffers: Handle of buffers_open; -1: memory of its own.
@@ -85,7 +88,7 @@ def loader_open(
             num_workers,
             prefetch_batches,
             reproducible,
-            pin_threads,
+            torch.tensor(cpus, dtype=torch.int64, device="cpu"),
             reader_threads,
             check_blocks,
             buffers,
@@ -171,3 +174,9 @@ def loader_stop(loader: int) -> None:
 def loader_close(loader: int) -> None:
     """Ends its threads."""
     release("loader_close", loader)
+
+
+def cpus_for_threads() -> list[int]:
+    """The CPUs this process may use, in the order in which a growing number of threads should take them."""
+    cpus: list[int] = tensor(call("cpus_for_threads")).tolist()
+    return cpus

@@ -12,6 +12,7 @@ from torch_dts._paths import display
 from torch_dts.cli._option_words import as_options, option_names
 from torch_dts.cli._options import add_work_options
 from torch_dts.cli._output import emit
+from torch_dts.cli._target_lines import read_target_lines
 from torch_dts.convert import _estimate
 from torch_dts.convert._arguments import CHECKS, ENCODINGS, METADATA, ON_ERRORS, ORDERS, SPLITS
 from torch_dts.convert._convert import convert
@@ -77,6 +78,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="FILE",
         help="classes of images without class folders: a CSV or text file of '<file name>,<class>' rows, or "
         "of one class a line in the order of the sorted names",
+    )
+    add(
+        "--targets",
+        metavar="FILE",
+        help="classes in place of the source's: one number or name a line, for each sample in source order",
     )
     add("--overwrite", action="store_true", help="replace FILE if it exists")
     add(
@@ -196,6 +202,7 @@ def run(args: argparse.Namespace) -> int:
     numbers = None if args.class_to_idx is None else read_class_to_idx(args.class_to_idx)
     arguments = {
         "labels": args.labels,
+        "targets": None if args.targets is None else read_target_lines(args.targets),
         "split": args.split,
         "class_to_idx": numbers,
         "allow_empty": args.allow_empty,

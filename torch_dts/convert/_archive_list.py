@@ -22,7 +22,8 @@ from torch_dts._progress import Progress
 
 _MEMBERS_AT_A_TIME = 16_384  # between two looks for Ctrl-C
 _MAX_LINKS = 40
-_FILE, _FOLDER, _HARD_LINK, _SYMLINK = range(4)
+_FILE, _FOLDER, _HARD_LINK, _SYMLINK, _SPARSE = range(5)
+_IS_SPARSE = "a sparse member, which is not read: repack the archive without --sparse"
 _ODD = ("./", "//", "..")
 
 
@@ -35,7 +36,7 @@ class Listing:
         identities: int64 ``[k, 2]``: size and mtime in ns of each.
         names: Path of each file inside its archive, without "." parts.
         place: int64 ``[n, 3]``: number of the archive, offset and size of each file.
-        failed: Links that lead nowhere (number of the file -> reason); their place is empty.
+        failed: Links that lead nowhere and sparse files (number of the file -> reason); their place is empty.
         folders: Paths of the folders that are members of their own, those that archives inside of an
             archive are listed as included.
         inner: Which of `folders` are such archives.
@@ -61,7 +62,7 @@ def list_archives(paths: Sequence[str], progress: bool | None) -> Listing:
     Raises:
         CorruptFileError: An archive is damaged, cut off, of a kind that is not supported, or changed
             while it was listed.
-        ValueError: A member's name leads out of the archive, or a link to a folder.
+        ValueError: A member's name with a ".." part, or a link to a folder.
         OSError: An archive can't be read.
     """
     states = [os.stat(path) for path in paths]
@@ -108,7 +109,15 @@ def clean_names(names: list[str], path: str) -> list[str]:
 def _clean(name: str, path: str) -> str:
     parts = [part for part in name.split("/") if part not in ("", ".")]
     if ".." in parts:
-        raise ValueError(f"{display(path)}: the member {display(name)!r} leads out of the archive")
+        leads_out = posixpath.normpath("/".join(parts)).split("/")[0] == ".."
+        raise ValueError(
+            f"{display(path)}: the member {display(name)!r} "
+            + (
+                "leads out of the archive"
+                if leads_out
+                else "has a part '..', which tar does not unpack: repack the archive with plain paths"
+            )
+        )
     return "/".join(parts)
 
 
@@ -145,8 +154,8 @@ class _Archive:
             linked = next((names[i] for i in inner if kinds[i] != _FILE), None)
             if linked is not None:
                 raise ValueError(
-                    f"{display(self._path)}: {display(linked)!r} is a link called like an archive, whose "
-                    f"files would be left out; unpack the outer archive"
+                    f"{display(self._path)}: {display(linked)!r} is a link or a sparse member called like an "
+                    f"archive, whose files would be left out; unpack the outer archive"
                 )
             is_plain = not any(kinds) and not inner
             chosen = (
@@ -188,7 +197,9 @@ class _Archive:
                 continue
             if i in inner:
                 continue
-            if kind != _FILE:
+            if kind == _SPARSE:
+                self.failed[len(self.names) + len(chosen)] = _IS_SPARSE
+            elif kind != _FILE:
                 target = next(taken)
                 # A hard link names a member, a symlink a path from where it lies.
                 start = folder if kind == _HARD_LINK else posixpath.dirname(names[i])
@@ -198,8 +209,8 @@ class _Archive:
         return chosen
 
     def resolve_links(self) -> None:
-        """Gives links the place of the file that they lead to."""
-        if not self._links:
+        """Gives links the place of the file that they lead to, and no place to what has none."""
+        if not self._links and not self.failed:
             return
         ranges = torch.cat(self.ranges)
         last: dict[str, int] = {}
@@ -211,30 +222,42 @@ class _Archive:
             last[name] = number
         folders = {posixpath.dirname(name) for name in self.names} | set(self.folders)
         for number, (kind, target) in self._links.items():
-            found = self._follow(number, origins, last)
-            if found is not None:
-                ranges[number] = ranges[found]
-            elif target in folders:
+            found, problem = self._follow(number, origins, last)
+            if found is None and target in folders:
                 raise ValueError(
                     f"{display(self._path)}: {display(self.names[number])!r} is a link to the folder "
                     f"{display(target)!r}; unpack the archive and convert the folder"
                 )
-            else:
+            if found is not None:
+                ranges[number] = ranges[found]
+            if problem:
                 word = "hard link" if kind == _HARD_LINK else "symlink"
-                self.failed[number] = f"a {word} to {display(target)!r}, which is no file of the archive"
-                ranges[number] = 0
+                self.failed[number] = f"a {word} to {display(target)!r}, {problem}"
+        ranges[list(self.failed)] = 0
         self.ranges = [ranges]
 
-    def _follow(self, number: int, origins: dict[int, int | None], last: dict[str, int]) -> int | None:
-        """The file that a link leads to; None: to none."""
-        for _ in range(_MAX_LINKS):
-            if number not in self._links:
-                return number
-            found = origins[number] if number in origins else last.get(self._links[number][1])
+    def _follow(
+        self, number: int, origins: dict[int, int | None], last: dict[str, int]
+    ) -> tuple[int | None, str]:
+        """The file that a link leads to, None for none, and what is wrong with it."""
+        passed: set[int] = set()
+        while number in self._links:
+            if number in passed:
+                return None, "and the links go round in a circle"
+            if len(passed) == _MAX_LINKS:
+                return None, f"with more than {_MAX_LINKS} links one behind the other"
+            passed.add(number)
+            target = self._links[number][1]
+            found = origins[number] if number in origins else last.get(target)
             if found is None:
-                return None
+                way = "which" if len(passed) == 1 else f"which leads to {display(target)!r}, which"
+                comes_later = number in origins and target in last
+                what = (
+                    "lies behind the hard link in the archive" if comes_later else "is no file of the archive"
+                )
+                return None, f"{way} {what}"
             number = found
-        return None
+        return number, f"which is {self.failed[number]}" if number in self.failed else ""
 
 
 def _split(joined: bytes) -> list[str]:

@@ -70,6 +70,8 @@ def group(listing: Listing, *, needs_labels: bool) -> Shards:
         problem = _problem(each, needs_labels)
         if not problem and number in listing.failed:
             problem = listing.failed[number]
+        if not problem and needs_labels and each.labels[0] in listing.failed:
+            problem = f"{display(listing.names[each.labels[0]])} is {listing.failed[each.labels[0]]}"
         if problem:
             shards.failed[rank] = problem
         elif needs_labels:

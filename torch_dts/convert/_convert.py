@@ -11,13 +11,14 @@ from typing import Any
 from torch_dts.convert._arguments import Options, check_arguments
 from torch_dts.convert._compat import compat_path
 from torch_dts.convert._convert_samples import convert_samples
+from torch_dts.convert._lock import locked_targets
 from torch_dts.convert._open_path import open_path
 from torch_dts.convert._pixel_sets import PixelSet, find_pixel_set
 from torch_dts.convert._pixel_write import refuse_block_arguments, write_pixel_set
 from torch_dts.convert._report import ConvertReport
 from torch_dts.convert._sources import kind_of, list_samples
 from torch_dts.convert._targets import read_targets
-from torch_dts.convert._volumes import find_volumes
+from torch_dts.convert._volumes import clear_volumes, name_volumes
 
 
 def convert(
@@ -79,7 +80,7 @@ def convert(
         path: The file to write, or the name of the set of volumes, "~" is expanded. None:
             `<root>.dts` beside the source folder. While it is written it is called
             `<path>.partial`; a file of that name, left over or of another origin, is taken over
-            and replaced.
+            and replaced. An empty `<path>.lock` keeps other conversions to it out meanwhile.
         level: 0 keeps the bytes. 1 to 3 encode each image anew as a JPEG without metadata: at
             level 1 with a short side of at most 400 pixels at quality 90, at levels 2 and 3 cut
             to at most 600 x 400 around the centre, at quality 90 and 80 (docs/convert.md).
@@ -102,7 +103,8 @@ def convert(
             encoding, and then "raise" ends the conversion at the first such samples, while check="decode"
             finds all before and lists them in one error.
         overwrite: Replace an existing file. Of a symlink the link itself is replaced, not
-            what it points to.
+            what it points to. One volume is not replaced by one of another set while others
+            of the old set are there.
         encoding: "jpeg" keeps each file's bytes, whatever kind of image it is, and arrays of
             pixels as a pixel file. "pixels" makes a pixel file of any data set of PIL images
             (mode L or RGB) or uint8 arrays of one size, at most 256 classes and less than
@@ -177,7 +179,7 @@ def convert(
             a folder below it that can't be listed.
         CorruptFileError: A source file changed while it was converted; a source .dts file
             is damaged.
-        BlockingIOError: (an OSError) another process is writing the same file.
+        BlockingIOError: (an OSError) another conversion is writing the same file (or volume) now.
     """
     started = time.perf_counter()
     options = check_arguments(
@@ -212,38 +214,32 @@ def convert(
     source = open_path(source, labels, options.split)
     if options.compat:
         path = compat_path(path, source, options.level, options.split)
-    volumes = find_volumes(
-        path,
-        source,
-        options.overwrite,
-        options.num_volumes,
-        options.volume,
-        is_resumed=options.resume,
-    )
-    target = volumes[0].path
-    if options.encoding in ("jpeg", "pixels"):
-        pixels = find_pixel_set(
+    volumes = name_volumes(path, source, options.num_volumes, options.volume)
+    with locked_targets([each.path for each in volumes]):
+        clear_volumes(volumes, source, options.overwrite, options.resume)
+        if options.encoding in ("jpeg", "pixels"):
+            pixels = find_pixel_set(
+                source,
+                is_asked=options.encoding == "pixels",
+                class_to_idx=options.class_to_idx,
+                progress=options.progress,
+                targets=given_targets,
+            )
+            if pixels is not None:
+                refuse_block_arguments(options, block_size)
+                return _convert_pixels(volumes[0].path, source, pixels, options, started)
+        samples = list_samples(
             source,
-            is_asked=options.encoding == "pixels",
             class_to_idx=options.class_to_idx,
+            allow_empty=options.allow_empty,
+            spool_dir=os.path.dirname(volumes[0].path) or os.curdir,
             progress=options.progress,
             targets=given_targets,
         )
-        if pixels is not None:
-            refuse_block_arguments(options, block_size)
-            return _convert_pixels(target, source, pixels, options, started)
-    samples = list_samples(
-        source,
-        class_to_idx=options.class_to_idx,
-        allow_empty=options.allow_empty,
-        spool_dir=os.path.dirname(target) or os.curdir,
-        progress=options.progress,
-        targets=given_targets,
-    )
-    try:
-        return convert_samples(volumes, samples, options, started)
-    finally:
-        samples.close()
+        try:
+            return convert_samples(volumes, samples, options, started)
+        finally:
+            samples.close()
 
 
 def _convert_pixels(

@@ -95,7 +95,7 @@ def convert_samples(
                 room=room,
             )
             if own is not None and options.on_error == "skip":
-                refuse_gaps(recoder.name, recoded.bad, len(samples), options.check)
+                refuse_gaps(recoder.name, recoded.bad, recoded.large, len(samples), options.check, room)
             kept = recoded.kept
             left_out, kept_bad = merge_bad(choice, recoded.bad, options.on_error)
             if not len(kept):
@@ -164,7 +164,7 @@ def _identify(
     info = _encode_info(options, choice.kept, len(choice.left_out), recoder, None)
     shape = [count, options.block_size, is_val, options.level, max_area]
     identity = identify_set(choice.kept, info, shape)
-    if len(volumes) < count and not options.overwrite:
+    if len(volumes) < count:
         refuse_other_sets(volumes[0], identity)
     return identity
 

@@ -21,9 +21,6 @@ Blocks of a set are numbered volume after volume.
 from __future__ import annotations
 
 import contextlib
-import errno
-import fcntl
-import io
 import json
 import os
 import struct
@@ -37,6 +34,7 @@ from torch import Tensor
 from torch_dts._errors import CorruptFileError
 from torch_dts._paths import display
 from torch_dts.convert._check import Checked
+from torch_dts.convert._lock import open_locked
 from torch_dts.convert._report import BadSample
 
 JOURNAL_SUFFIX = ".journal"
@@ -65,7 +63,7 @@ class Journal:
         Raises:
             ValueError: There is one of another key; the message says what differs.
             CorruptFileError: A file of this name is no journal.
-            BlockingIOError: Another process is converting to `target`.
+            BlockingIOError: Another conversion to `target` is running.
             OSError: It can't be read or written.
         """
         self.target = target
@@ -75,7 +73,7 @@ class Journal:
         self._rows: list[Tensor] = []
         self._plan = b""
         self._blocks: dict[int, list[int]] = {}
-        self._file = _open_locked(self.path)
+        self._file = open_locked(self.path, target)
         try:
             self._load(json.loads(json.dumps(dict(key))))
         except BaseException:
@@ -228,7 +226,7 @@ def published_files(target: str) -> Iterator[list[int]]:
     if not os.path.isfile(path) or os.path.islink(path):
         yield []
         return
-    with _open_locked(path) as file:
+    with open_locked(path, target) as file:
         data = file.read()
         inodes: list[int] = []
         for tag, payload, _ in _records(data, len(_MAGIC)) if data.startswith(_MAGIC) else ():
@@ -250,26 +248,10 @@ def discard_journal(target: str) -> None:
                 return  # not ours
     except OSError:
         return
-    with _open_locked(path):
+    with open_locked(path, target):
         for each in (target + SAMPLES_SUFFIX, path):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(each)
-
-
-def _open_locked(path: str) -> io.BufferedRandom:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if error.errno in (errno.EWOULDBLOCK, errno.EACCES):
-            raise BlockingIOError(
-                errno.EWOULDBLOCK, "another process is converting to this file", path
-            ) from error
-        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):
-            raise
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o666)
-    return os.fdopen(descriptor, "r+b")
 
 
 def _record(tag: bytes, payload: bytes) -> bytes:

@@ -92,6 +92,8 @@ class Recoded:
     kept: Kept
     """May be empty, with "skip"."""
     bad: list[BadSample]
+    large: dict[int, int]
+    """Those of `bad` that became larger than a block: bytes by number in the source."""
     facts: RecodeFacts
     because: Tensor
     """int64 [samples of the source] `StoredSample.kept_because`; -1: not encoded."""
@@ -181,6 +183,7 @@ class RecodeStage:
         self._kept, self._recoder, self._spool, self._on_error = kept, recoder, spool, on_error
         self._room = room
         self._bad: list[BadSample] = []
+        self._large: dict[int, int] = {}
         self._because = torch.full((count,), -1, dtype=torch.int64)
         self._areas = torch.zeros(count, dtype=torch.int64)
         self._facts = RecodeFacts(recoder.name)
@@ -224,6 +227,7 @@ class RecodeStage:
         }
         self._refuse(bad, large)
         self._bad += bad
+        self._large |= large
         rows = new_rows(len(numbers))
         for row, number, each in zip(rows, numbers, stored, strict=True):
             if each.reason and self._on_error == "skip":
@@ -284,7 +288,8 @@ class RecodeStage:
         source = SpooledSamples(self._spool, self._offsets)
         kept = replace(kept, sizes=self._sizes[kept.numbers], recoded=source)
         facts = self._facts
-        recoded = Recoded(kept, self._bad, facts, self._because, self._areas, self._recoder.keep_reasons)
+        reasons = self._recoder.keep_reasons
+        recoded = Recoded(kept, self._bad, self._large, facts, self._because, self._areas, reasons)
         counted = recoded.facts_of(kept)
         facts.num_recoded, facts.kept_original = counted.num_recoded, counted.kept_original
         facts.max_area = counted.max_area

@@ -17,25 +17,17 @@ from torch_dts.convert._stored import nested_files
 PARTIAL_SUFFIX = ".partial"
 
 
-def resolve_target(path: object, source: object, overwrite: bool) -> str:
-    """The path of the file to write, checked before any work.
+def find_target(path: object, source: object) -> str:
+    """The path of the file to write, which is not looked at yet.
 
     Args:
         path: As given by the user, "~" is expanded; None: `<root>.dts` beside the source folder.
 
     Raises:
-        ValueError: path=None for a source that is not one folder; a target that is no
-            regular file, or is a .dts file that the source reads; an empty source.
-        FileExistsError: The target exists and overwrite is False.
-        IsADirectoryError, FileNotFoundError, NotADirectoryError: No place for a file.
+        TypeError: A path of another type.
+        ValueError: path=None for a source that is not one folder; an empty source.
+        OSError: The source is no folder.
     """
-    target = find_target(path, source)
-    check_target(target, source, overwrite)
-    return target
-
-
-def find_target(path: object, source: object) -> str:
-    """The first half of `resolve_target`: the path, which is not looked at yet."""
     root = source.beside if isinstance(source, GivenPath) else folder_root(source)
     if is_path(source) and root is not None:
         if not root or "\0" in root:
@@ -51,8 +43,12 @@ def find_target(path: object, source: object) -> str:
 
 
 def check_target(target: str, source: object, overwrite: bool) -> None:
-    """The second half of `resolve_target`: whether the file may be written."""
-    _check_place(target)
+    """Whether the file may be written.
+
+    Raises:
+        ValueError: It is no regular file, or is a file that the source reads.
+        FileExistsError: It exists and `overwrite` is False.
+    """
     _refuse_stored(target, source)
     _refuse_existing(target, overwrite)
 
@@ -108,7 +104,13 @@ def _beside(root: str | None) -> str:
     return full + ".dts"
 
 
-def _check_place(target: str) -> None:
+def check_place(target: str) -> None:
+    """Whether there is a folder to write the file to.
+
+    Raises:
+        ValueError: No name.
+        OSError: No place for a file of this name.
+    """
     if not target or "\0" in target:
         raise ValueError(f"path must name a file, not {target!r}")
     if os.path.isdir(target) or not os.path.basename(target):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,8 @@ from torch_dts.convert import _metadata
 from torch_dts.convert._kept import Kept
 from torch_dts.convert._publish import refuse_replaced, take_back
 from torch_dts.convert._report import BadSample, BadSamplesError
-from torch_dts.convert._target import check_target, find_target, resolve_target
+from torch_dts.convert._room import Room
+from torch_dts.convert._target import check_place, check_target, find_target
 from torch_dts.file import DTSFile
 from torch_dts.file._find_files import ExactFiles
 from torch_dts.file._volume_names import parse_volume_path, volume_path
@@ -39,41 +40,55 @@ class Volume:
     """The file to write."""
 
 
-def find_volumes(
-    path: object,
-    source: object,
-    overwrite: bool,
-    num_volumes: int,
-    volume: int | None,
-    is_resumed: bool = False,
-) -> list[Volume]:
-    """The files to write, checked before any work as `_target.resolve_target` does it.
+def name_volumes(path: object, source: object, num_volumes: int, volume: int | None) -> list[Volume]:
+    """The files to write, which are not looked at yet.
 
     Args:
         path: The name of the set, as if it were one file.
+
+    Raises:
+        ValueError: `path` is the name of a volume already; else as `find_target` and `check_place`.
+        OSError: No place for a file.
+    """
+    target = find_target(path, source)
+    if num_volumes == 1:
+        volumes = [Volume(0, 1, target)]
+    else:
+        name = parse_volume_path(target)
+        if name is not None:
+            raise ValueError(
+                f"path={display(target)!r} is a volume's name; give the set's, {display(name.path)!r}: the "
+                "numbers are added to it"
+            )
+        numbers = range(num_volumes) if volume is None else [volume]
+        volumes = [
+            Volume(number, num_volumes, volume_path(target, number, num_volumes)) for number in numbers
+        ]
+    for each in volumes:
+        check_place(each.path)
+    return volumes
+
+
+def clear_volumes(
+    volumes: Sequence[Volume], source: object, overwrite: bool, is_resumed: bool = False
+) -> None:
+    """Checks that the files may be written, before any work.
+
+    Args:
+        volumes: As `name_volumes` said. Nobody else may be writing them.
         is_resumed: What an interrupted conversion of the set has published is made unfinished again.
 
     Raises:
-        ValueError: `path` is the name of a volume already; else as `resolve_target`.
-        FileExistsError: Such a volume, or an old one that was put aside, is there.
+        ValueError: As `check_target`.
+        FileExistsError: Such a file, or an old volume that was put aside, is there.
     """
-    if num_volumes == 1:
-        return [Volume(0, 1, resolve_target(path, source, overwrite))]
-    target = find_target(path, source)
-    name = parse_volume_path(target)
-    if name is not None:
-        raise ValueError(
-            f"path={display(target)!r} is a volume's name; give the set's, {display(name.path)!r}: the "
-            "numbers are added to it"
-        )
-    numbers = range(num_volumes) if volume is None else [volume]
-    volumes = [Volume(number, num_volumes, volume_path(target, number, num_volumes)) for number in numbers]
-    if is_resumed and volume is None:
-        take_back([each.path for each in volumes])
-    refuse_replaced([each.path for each in volumes])
-    for each in volumes:
-        check_target(each.path, source, overwrite)
-    return volumes
+    paths = [each.path for each in volumes]
+    if volumes[0].count > 1:
+        if is_resumed and len(volumes) > 1:
+            take_back(paths)
+        refuse_replaced(paths)
+    for path in paths:
+        check_target(path, source, overwrite)
 
 
 def split_ranks(num_samples: int, num_volumes: int, order: str, seed: int) -> list[Tensor]:
@@ -137,10 +152,20 @@ def divide(
     return [(volume, kept.select(ranks[volume.number]), ranks[volume.number]) for volume in volumes]
 
 
-def refuse_gaps(recoder_name: str, bad: Sequence[BadSample], num_samples: int, check: str) -> None:
+def refuse_gaps(
+    recoder_name: str,
+    bad: Sequence[BadSample],
+    large: Mapping[int, int],
+    num_samples: int,
+    check: str,
+    room: Room,
+) -> None:
     """Refuses to leave out what only the encoding of one volume showed to be bad.
 
     The other volumes are written elsewhere and number their samples as if it were there.
+
+    Args:
+        large: Those of `bad` that became larger than a block: bytes by number.
 
     Raises:
         BadSamplesError: There are such samples.
@@ -149,14 +174,16 @@ def refuse_gaps(recoder_name: str, bad: Sequence[BadSample], num_samples: int, c
         return
     ways = [
         "without volume=, one call writes all volumes and leaves it out",
-        "on_error='keep' stores the bytes",
+        "on_error='keep' stores the source's bytes, where a block holds them",
     ]
-    if check != "decode":
+    if check != "decode" and len(large) < len(bad):
         ways.insert(0, "check='decode' finds damage before, in the call of every volume")
     advice = (
         f"Nothing was written. {recoder_name} found this, in one volume: on_error='skip' can't leave it out, "
         f"as the other volumes, written elsewhere, count it. What helps: {'; '.join(ways)}."
     )
+    if large:
+        advice += f" In the calls of all volumes: {room.advice(list(large.values()))}"
     raise BadSamplesError(bad, num_samples, advice)
 
 
@@ -215,6 +242,6 @@ def refuse_other_sets(volume: Volume, identity: str) -> None:
         if found != identity:
             raise ValueError(
                 f"{display(other)} is a volume of another set (made from another source, or with other "
-                f"arguments), so that volume {volume.number} would not fit it; overwrite=True writes it all "
-                "the same, or choose another path"
+                f"arguments), which volume {volume.number} would not fit: delete the old volumes first, "
+                "write all of them in one call (without volume=), or choose another path"
             )

@@ -89,10 +89,7 @@ def check_options(options: Options) -> None:
     if options.reader_threads is not None:
         threads = check_int("reader_threads", options.reader_threads, "an int or None")
         check_count("reader_threads", threads, " or None")
-    if check_devices(options.devices) is not None and options.pin_threads:
-        raise ValueError(
-            "pin_threads=True and devices exclude each other: a CPU would get threads of several devices"
-        )
+    check_devices(options.devices)
     for name in ("views", "repeat"):
         check_count(name, check_int(name, getattr(options, name), "an int"), "")
     if options.views * options.repeat > MAX_VIEWS:

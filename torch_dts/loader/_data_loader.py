@@ -120,7 +120,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             `batch_size` is of each device; worker w of `num_workers` works for device w % D (a
             device without workers: the caller's thread).
         reader_threads: Threads that read, of each device; None: chosen.
-        pin_threads: Bind each thread to a CPU.
+        pin_threads: Bind each worker to a CPU of its own, while there are enough: also where torchrun's
+            local ranks share them.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
             other doesn't (training and validation in turn).
 

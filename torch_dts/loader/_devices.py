@@ -28,8 +28,7 @@ def check_devices(devices: Any) -> list[Device] | None:
 
     Raises:
         TypeError: It is no list or tuple of devices.
-        ValueError: It is empty.
-        RuntimeError: torch knows no such device (torch's own error).
+        ValueError: It is empty, or torch knows no such device.
     """
     if devices is None:
         return None
@@ -40,8 +39,17 @@ def check_devices(devices: Any) -> list[Device] | None:
     for device in devices:
         if isinstance(device, bool) or not isinstance(device, Device):
             raise TypeError(f"devices holds {device!r}, expected a torch.device, its name or its number")
-        torch.device(device)
+        try:
+            torch.device(device)
+        except RuntimeError as error:  # torch's words don't say where it came from
+            raise ValueError(
+                f"devices holds {device!r}, which torch does not know: {_first_line(error)}"
+            ) from None
     return list(devices)
+
+
+def _first_line(error: RuntimeError) -> str:
+    return (str(error).splitlines() or [""])[0]
 
 
 def split_workers(num_workers: int, num_devices: int) -> list[int]:

@@ -41,7 +41,7 @@ class EngineOptions(NamedTuple):
     num_workers: int
     prefetch_batches: int
     reproducible: bool
-    pin_threads: bool
+    cpus: tuple[int, ...]  # of each worker; empty: bound to none
     reader_threads: int
     check_blocks: bool
     num_all_workers: int | None = None  # of all engines that work at once; None: its own are all
@@ -96,7 +96,7 @@ class Engine:
             num_workers=options.num_workers,
             prefetch_batches=options.prefetch_batches,
             reproducible=options.reproducible,
-            pin_threads=options.pin_threads,
+            cpus=options.cpus,
             reader_threads=options.reader_threads,
             check_blocks=options.check_blocks,
             buffers=-1 if buffers is None else buffers.handle(),

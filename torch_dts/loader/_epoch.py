@@ -25,10 +25,12 @@ from torch_dts.loader._sampler import (
     stream_order,
 )
 from torch_dts.loader._seed_agreement import require_same_seed
-from torch_dts.loader._source import LoaderSource
+from torch_dts.loader._source import LoaderSource, reason_for_python
 
 if TYPE_CHECKING:
     from torch_dts.loader._data_loader import DataLoader
+
+NO_DEVICES = "devices= needs a data set and a transform that native code reads: {reason}"
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ def batching_of(loader: DataLoader, window: int) -> Batching:
 
 
 def check_order_is_known(loader: DataLoader, window: int) -> None:
-    """Raises ValueError for a loader whose options need an order of its own, where there is none."""
+    """Raises ValueError where a loader needs an order of its own, or native threads, and there are none."""
     if loader.order == "elastic" and _of_process(loader, window).order is None:
         raise ValueError(
             "order='elastic' is an order of the loader's own, but a sampler or the dataset says another: "
@@ -104,6 +106,9 @@ def check_order_is_known(loader: DataLoader, window: int) -> None:
         )
     if loader.devices is not None:
         batching_of(loader, window)
+        reason = reason_for_python(loader.dataset, loader.transform, loader.views)
+        if reason is not None:
+            raise ValueError(NO_DEVICES.format(reason=reason))
 
 
 def _shared_out(batching: Batching, num_devices: int) -> Batching:

@@ -18,6 +18,7 @@ from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers, W
 from torch_dts.loader._epoch import Batching, batching_of, claim_epoch, epoch_of
 from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
 from torch_dts.loader._iterator import LoaderIterator
+from torch_dts.loader._pinning import cpus_of_workers
 from torch_dts.loader._source import LoaderSource, SourceCache
 from torch_dts.loader._stats import LoaderStats
 from torch_dts.loader._threads import default_reader_threads
@@ -137,7 +138,7 @@ def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool
         prefetch_batches=prefetch,
         # Indices and masks are put beside the samples by their order.
         reproducible=bool((loader.reproducible and loader.in_order) or loader.return_index or returns_mask),
-        pin_threads=loader.pin_threads,
+        cpus=cpus_of_workers(num_workers) if loader.pin_threads else (),
         reader_threads=operator.index(readers or default_reader_threads(source.has_blocks, num_workers)),
         check_blocks=loader.verify is not False,
     )
@@ -147,7 +148,8 @@ def _wanted(options: EngineOptions, num_engines: int, buffers: SharedBuffers | N
     """An engine for each device, with its part of the workers. What is shared, one can use at a time."""
     wanted = []
     for device, num_workers in enumerate(split_workers(options.num_workers, num_engines)):
-        part = options._replace(num_workers=num_workers)
+        # Worker w of the process works for device w % num_engines.
+        part = options._replace(num_workers=num_workers, cpus=options.cpus[device::num_engines])
         if num_engines > 1:
             part = part._replace(num_all_workers=options.num_workers)
         wanted.append(Wanted(part, buffers if device == 0 else None))

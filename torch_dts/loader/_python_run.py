@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset
 
 from torch_dts.loader._datasets import leaves
-from torch_dts.loader._epoch import batching_of, begin_iterable_epoch, begin_python_epoch
+from torch_dts.loader._epoch import NO_DEVICES, batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
 from torch_dts.loader._fallback_stream import BatchedStream, is_stream
 from torch_dts.loader._order import Order
@@ -47,7 +47,7 @@ class PythonRun:
             ValueError: The loader feeds several devices.
         """
         if loader.devices is not None:
-            raise ValueError(f"devices= needs a data set and a transform that native code reads: {reason}")
+            raise ValueError(NO_DEVICES.format(reason=reason))
         begun = self._begin_iterable(loader)
         resumed = None if begun is None else begun.resumed()
         made_for = (

@@ -86,19 +86,30 @@ def default_workers_for(dataset: Any, transform: Any) -> int:
         dataset: Of a loader.
         transform: The loader's; None: the dataset's.
     """
-    if not isinstance(dataset, IterableDataset) or _is_native(dataset, transform):
+    if not isinstance(dataset, IterableDataset):
+        return default_num_workers()
+    if isinstance(dataset, DTSIterableDataset) and reason_for_python(dataset, transform) is None:
         return default_num_workers()
     return 0
 
 
-def _is_native(dataset: Any, transform: Any) -> bool:
-    readable = inspect(dataset) if isinstance(dataset, DTSIterableDataset) else "of the user's own"
+def reason_for_python(dataset: Any, transform: Any, views: int = 1) -> str | None:
+    """Why only Python can read a dataset, as far as it shows before a file is read; None: native threads can.
+
+    Args:
+        dataset: Of a loader.
+        transform: The loader's; None: the dataset's.
+        views: The loader's.
+    """
+    readable = inspect(dataset)
     if isinstance(readable, str):
-        return False
+        return readable
     leaf = readable.leaves[0]
     chosen = leaf.transform if transform is None else transform
-    reading = read_views(chosen, source_channels=leaf.channels, source_size=leaf.size)
-    return reading.plans is not None
+    sizes = {leaf.size for leaf in readable.leaves}
+    size = leaf.size if len(sizes) == 1 else None
+    reading = read_views(chosen, views, source_channels=leaf.channels, source_size=size)
+    return reading.reason if reading.plans is None else None
 
 
 def _open(readable: Readable, num_bytes: int, mode: Mode) -> tuple[Recognised, bool]:

@@ -33,10 +33,15 @@ constexpr Field kType{156, 1};
 constexpr Field kLink{157, 100};
 constexpr Field kMagic{257, 8};
 constexpr Field kPrefix{345, 155};
+// Where GNU's sparse headers say that a unit with more of the map follows: in the member's own
+// header, and in such a unit.
+constexpr std::size_t kMoreMap = 482;
+constexpr std::size_t kStillMoreMap = 504;
 
 // What extended headers say of the member behind them.
 struct Extended {
   std::optional<std::string> name;
+  std::optional<std::string> sparse_name;  // the true one: "path" is made up then
   std::optional<std::string> target;
   std::optional<std::uint64_t> size;
   bool is_sparse = false;
@@ -170,9 +175,12 @@ class Walker {
       if (record.front() != ' ' || record.back() != '\n' || equals == std::string_view::npos) bad();
       const std::string_view key = record.substr(1, equals - 1);
       const std::string_view value = record.substr(equals + 1, record.size() - equals - 2);
-      if (key == "path" || key == "linkpath") {
+      if (key == "path" || key == "linkpath" || key == "GNU.sparse.name") {
         if (value.find('\0') != std::string_view::npos) bad();
-        (key == "path" ? extended.name : extended.target) = std::string(value);
+        extended.is_sparse |= key == "GNU.sparse.name";
+        (key == "path"       ? extended.name
+         : key == "linkpath" ? extended.target
+                             : extended.sparse_name) = std::string(value);
       } else if (key == "size") {
         std::uint64_t size = 0;
         const auto [end, wrong] = std::from_chars(value.data(), value.data() + value.size(), size);
@@ -242,13 +250,24 @@ class Walker {
 
   void add_member(ConstByteSpan header, char type, std::uint64_t size, Extended& extended,
                   std::uint64_t& position, TarListing& found) {
+    const bool is_sparse = type == 'S' || extended.is_sparse;
+    if (extended.sparse_name) extended.name = std::move(extended.sparse_name);
     const std::string name = extended.name ? *std::move(extended.name) : name_of(header);
-    if (type == 'S' || type == 'M' || extended.is_sparse) {
-      fail(position, "member " + in_quotes(name) + " is " +
-                         (type == 'M' ? "a part of a multi-volume archive" : "stored sparse") +
-                         ", which is not supported: unpack the archive and convert the folder");
+    if (type == 'M') {
+      fail(position, "member " + in_quotes(name) +
+                         " is a part of a multi-volume archive, which is not supported: unpack the "
+                         "archive and convert the folder");
     }
-    const std::uint64_t start = position + kUnit;
+    const std::string target =
+        extended.target ? *std::move(extended.target) : std::string(text_at(header, kLink));
+    // The rest of a sparse member's map lies between header and bytes. `header` ends here.
+    std::uint64_t start = position + kUnit;
+    bool has_more = type == 'S' && header[kMoreMap] != std::byte{0};
+    for (; has_more; start += kUnit) {
+      const ConstByteSpan map = unit(start);
+      if (map.empty()) check_fits("the map of sparse member " + in_quotes(name), start, kUnit);
+      has_more = map[kStillMoreMap] != std::byte{0};
+    }
     const bool is_link = type == '1' || type == '2';
     const bool is_folder = type == '5' || (type == '\0' && name.ends_with('/'));
     // Links and folders have no bytes, whatever their size field says; devices neither.
@@ -256,16 +275,15 @@ class Walker {
     check_fits("member " + in_quotes(name), start, size);
     position = start + align_up(size, kUnit);
     // A file is listed, and so is a type of nobody's; capitals are extensions with other content.
-    if (type == '3' || type == '4' || type == '6' || (type >= 'A' && type <= 'Z')) return;
+    if (type == '3' || type == '4' || type == '6') return;
+    if (type >= 'A' && type <= 'Z' && !is_sparse) return;
     const TarKind kind = type == '1'   ? TarKind::kHardLink
                          : type == '2' ? TarKind::kSymlink
                          : is_folder   ? TarKind::kFolder
+                         : is_sparse   ? TarKind::kSparse
                                        : TarKind::kFile;
     (found.names += name) += '\0';
-    if (is_link) {
-      (found.targets += extended.target ? *extended.target : std::string(text_at(header, kLink))) +=
-          '\0';
-    }
+    if (is_link) (found.targets += target) += '\0';
     found.members.insert(found.members.end(),
                          {static_cast<std::int64_t>(kind), static_cast<std::int64_t>(start),
                           static_cast<std::int64_t>(size)});

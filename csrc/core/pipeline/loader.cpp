@@ -28,6 +28,11 @@ const LoaderOptions& checked(const LoaderOptions& options) {
     throw InvalidArgument("prefetch_batches is " + std::to_string(options.prefetch_batches) +
                           ", expected at least 1");
   }
+  if (!options.cpus.empty() && std::cmp_not_equal(options.cpus.size(), options.num_workers)) {
+    throw InvalidArgument("there are " + std::to_string(options.cpus.size()) + " CPUs for " +
+                          std::to_string(options.num_workers) +
+                          " workers, expected as many, or none");
+  }
   return options;
 }
 
@@ -70,12 +75,11 @@ void Loader::State::start_threads() {
     here = std::make_unique<LoaderWorker>(*shared, shared->counters[0], 0, 1);
     return;
   }
-  std::vector<int> cpus;
-  if (shared->options.pin_threads) cpus = spread_cpus(allowed_cpus());
+  const std::vector<int>& cpus = shared->options.cpus;
   threads.reserve(static_cast<std::size_t>(num_workers));
   try {
     for (int number = 0; number < num_workers; ++number) {
-      const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(number) % cpus.size()];
+      const int cpu = cpus.empty() ? -1 : cpus[static_cast<std::size_t>(number)];
       threads.emplace_back([this, number, cpu] { run_thread(number, cpu); });
     }
   } catch (const std::system_error& error) {

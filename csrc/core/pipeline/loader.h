@@ -32,7 +32,7 @@ struct LoaderOptions {
   int num_workers = 1;       // 0: the thread that calls next()
   int prefetch_batches = 2;  // batches in work or ready beside the one delivered, >= 1
   bool reproducible = true;
-  bool pin_threads = false;  // bind each worker to one of the process's allowed CPUs
+  std::vector<int> cpus;  // what each worker is bound to; empty: to none
   FeederOptions feeder;
 };
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "base/topology.h"
 #include "pipeline/loader.h"
 #include "pipeline/loader_set.h"
 
@@ -229,7 +230,8 @@ TEST_CASE("a forked child has no loader, the parent's goes on") {
 TEST_CASE("pinned workers give the same batches") {
   auto set = std::make_shared<PixelSet>(100);
   auto options = options_of(3);
-  options.pin_threads = true;
+  const int cpu = dts::allowed_cpus().front();
+  options.cpus = {cpu, cpu, cpu};
   dts::Loader loader(set, flip_plan(), options);
   const auto stream = plain_stream(100, 100, 30, 10);
   BatchChecker checker(*set, stream, 2, 2);
@@ -237,6 +239,15 @@ TEST_CASE("pinned workers give the same batches") {
   append_all(loader, stream);
   CHECK(error_of(loader, checker).empty());
   CHECK(checker.is_at_end());
+}
+
+TEST_CASE("each worker has a CPU, or none has") {
+  auto set = std::make_shared<PixelSet>(10);
+  auto options = options_of(3);
+  options.cpus = {0, 0};
+  CHECK_THROWS_WITH_AS(dts::Loader(set, flip_plan(), options),
+                       "there are 2 CPUs for 3 workers, expected as many, or none",
+                       dts::InvalidArgument);
 }
 
 // Everything at once, for the sanitizers: readers, workers, a consumer that keeps, drops,
