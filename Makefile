@@ -13,6 +13,9 @@ DATA ?=
 JOBS ?= $(shell nproc 2>/dev/null || echo 2)
 export VENV PYTHON TORCH_SPEC DATA
 export MAX_JOBS ?= $(JOBS)
+# Where there is an nvcc, kernels are built for this machine's GPUs; without one, for one kind.
+GPUS := $(shell nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | sort -u | paste -sd ';')
+export TORCH_CUDA_ARCH_LIST ?= $(or $(GPUS),9.0)
 # The build calls ninja by name.
 export PATH := $(abspath $(VENV))/bin:$(PATH)
 
@@ -21,7 +24,7 @@ PIP_INSTALL := $(PY) -m pip --disable-pip-version-check --no-input install -q --
 STAMPS := $(VENV)/torch_dts_stamps
 BUILD := build
 
-NATIVE := setup.py pyproject.toml $(wildcard csrc/core/*/*.h csrc/core/*/*.cpp csrc/ops/*.h csrc/ops/*.cpp)
+NATIVE := setup.py pyproject.toml $(wildcard csrc/core/*/*.h csrc/core/*/*.cpp csrc/ops/*.h csrc/ops/*.cpp csrc/cuda/*)
 PACKAGE := $(shell find torch_dts -name '*.py' -o -name py.typed 2>/dev/null)
 CPP_FORMATTED = $(shell find csrc tests/cpp -name '*.h' -o -name '*.cpp' -o -name '*.cu')
 
@@ -55,7 +58,7 @@ test: $(STAMPS)/editable
 test-cpp: $(STAMPS)/editable
 	$(MAKE) -s -C csrc -j$(JOBS) test CORE_OBJECTS="$(abspath $(BUILD))/objects/csrc/core"
 	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=address
-	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=thread TESTS="base format order pipeline"
+	$(MAKE) -s -C csrc -j$(JOBS) test SANITIZE=thread TESTS="base format order pipeline" CORE_OBJECTS="$(abspath $(BUILD))/objects/csrc/core"
 
 test-python: $(STAMPS)/editable
 	$(PY) -m pytest
@@ -97,5 +100,5 @@ $(STAMPS)/plain: $(STAMPS)/setup-demo $(NATIVE) $(PACKAGE)
 # Python files of an editable install are used where they lie: only C++ needs a rebuild.
 $(STAMPS)/editable: $(STAMPS)/setup-test $(NATIVE) tools/constraints.txt
 	@echo "setup: building the package in place, installing the tools"
-	$(PIP_INSTALL) -c tools/constraints.txt -e '.[dev]'
+	$(PIP_INSTALL) -c tools/constraints.txt -e '.[dev,dali-cuda130]'
 	@rm -f "$(@D)/plain" && touch "$@"

@@ -4,6 +4,7 @@
 Environment:
     TORCH_DTS_CUDA   auto (default): build _C_cuda when nvcc is found; 1: demand it; 0: never.
                      Decided by the compiler, not by a GPU: build machines often have none.
+    TORCH_CUDA_ARCH_LIST  the GPUs that _C_cuda is built for (torch's variable), e.g. "9.0".
     DEBUG            1: -O0 -g instead of -O3.
 """
 
@@ -16,8 +17,10 @@ import shutil
 import subprocess
 import sys
 
+import torch
 from setuptools import Extension, find_packages, setup
-from torch.utils.cpp_extension import CUDA_HOME, BuildExtension, CppExtension, CUDAExtension
+from torch.utils import cpp_extension
+from torch.utils.cpp_extension import BuildExtension, CppExtension, CUDAExtension
 
 ROOT = pathlib.Path(__file__).parent.resolve()
 # LibTorch's stable ABI as of torch 2.11: one binary for that version and all later ones.
@@ -91,19 +94,52 @@ def core_extension() -> Extension:
     )
 
 
+_TOOLKIT = ("bin/nvcc", "include/cuda_runtime_api.h")
+
+
+def find_toolkit() -> pathlib.Path | None:
+    """The CUDA toolkit: nvcc and its headers. An nvcc on the PATH may be a wrapper far from them."""
+    found = shutil.which("nvcc")
+    homes = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH")]
+    if found is not None:
+        homes += [pathlib.Path(found).parent.parent, pathlib.Path(found).resolve().parent.parent]
+    for home in [*homes, "/usr/local/cuda"]:
+        if home and all((pathlib.Path(home) / part).exists() for part in _TOOLKIT):
+            return pathlib.Path(home)
+    return None
+
+
+def toolkit_mismatch(home: pathlib.Path | None) -> str:
+    """Why no CUDA module can be built; "" where it can."""
+    if home is None:
+        return "no nvcc with its headers was found; set CUDA_HOME to the CUDA toolkit"
+    if torch.version.cuda is None:
+        return "the installed torch has no CUDA"
+    nvcc = str(home / "bin" / "nvcc")
+    text = subprocess.run([nvcc, "--version"], capture_output=True, text=True, check=False).stdout
+    found = re.search(r"release (\d+)\.", text)
+    if found is None or found.group(1) != torch.version.cuda.split(".")[0]:
+        version = found.group(1) if found else "of an unknown version"
+        return f"{nvcc} is CUDA {version} and torch was built with CUDA {torch.version.cuda}"
+    return ""
+
+
 def cuda_extensions() -> list[Extension]:
     """_C_cuda is its own module: linked against CUDA it could not load on CPU-only torch."""
     wish = os.environ.get("TORCH_DTS_CUDA", "auto")
     if wish not in ("auto", "0", "1"):
         sys.exit(f"torch_dts: TORCH_DTS_CUDA is {wish!r}, expected auto, 0 or 1")
     kernels = sorted((ROOT / "csrc" / "cuda").glob("*.cu"))
-    has_nvcc = CUDA_HOME is not None and (pathlib.Path(CUDA_HOME) / "bin" / "nvcc").exists()
-    if wish == "1" and not has_nvcc:
-        sys.exit("torch_dts: TORCH_DTS_CUDA=1, but no nvcc was found; set CUDA_HOME to the CUDA toolkit")
-    if wish == "1" and not kernels:
-        sys.exit("torch_dts: TORCH_DTS_CUDA=1, but this version has no CUDA kernels yet")
-    if wish == "0" or not has_nvcc or not kernels:
+    if wish == "0":
         return []
+    home = find_toolkit()
+    mismatch = toolkit_mismatch(home)
+    if mismatch and wish == "1":
+        sys.exit(f"torch_dts: TORCH_DTS_CUDA=1, but {mismatch}")
+    if mismatch:
+        print(f"torch_dts: the CUDA kernels are left out: {mismatch}", file=sys.stderr)
+        return []
+    cpp_extension.CUDA_HOME = str(home)  # where torch looks, too
     # without a GPU in the machine torch can't guess the architectures
     os.environ.setdefault("TORCH_CUDA_ARCH_LIST", "7.5;8.0;8.6;8.9;9.0;10.0;12.0+PTX")
     return [
@@ -115,13 +151,23 @@ def cuda_extensions() -> list[Extension]:
             extra_compile_args={
                 "cxx": [
                     "-std=c++20",
+                    "-ffp-contract=off",  # its tables are those of the core
                     "-fvisibility=hidden",
+                    "-Wall",
                     "-O3",
+                    "-g0",
                     TORCH_TARGET,
                     "-DTORCH_STABLE_ONLY",
                     "-DUSE_CUDA",
                 ],
-                "nvcc": ["-std=c++20", "-O3", TORCH_TARGET, "-DTORCH_STABLE_ONLY", "-DUSE_CUDA"],
+                "nvcc": [
+                    "-std=c++20",
+                    "-O3",
+                    "--threads=4",
+                    TORCH_TARGET,
+                    "-DTORCH_STABLE_ONLY",
+                    "-DUSE_CUDA",
+                ],
             },
         )
     ]

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import multiprocessing
 import pathlib
@@ -13,7 +14,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.distributed as dist
 from PIL import Image
+
+from torch_dts.datasets import _agreement
 
 HERE = pathlib.Path(__file__).parent
 # Processes that begin anew are forked by one server that has imported what takes seconds.
@@ -107,3 +111,31 @@ def vectors() -> Callable[[str], dict[str, Any]]:
         return loaded
 
     return load
+
+
+class Group:
+    """A process group of two ranks, seen by one after the other. Any collective would wait for ever."""
+
+    def __init__(self) -> None:
+        self.rank = 0
+        self.is_there = True
+        self.store = dist.HashStore()
+        self.store.set_timeout(datetime.timedelta(seconds=1))
+
+    def become(self, rank: int) -> None:
+        """From now on this is the process of another rank."""
+        self.rank = rank
+        _agreement._begun.clear()
+
+
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Group]:
+    """torch.distributed says that there is this group."""
+    made = Group()
+    monkeypatch.setattr(dist, "is_initialized", lambda: made.is_there)
+    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
+    monkeypatch.setattr(dist, "get_rank", lambda: made.rank)
+    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: made.store)
+    _agreement._begun.clear()
+    yield made
+    _agreement._begun.clear()

@@ -45,6 +45,10 @@ SAMPLES: dict[str, tuple[Any, ...]] = {
         torch.tensor([0.25]),
         torch.float16,
         True,
+        torch.tensor([[0, 1, 2, 3], [0, 0, 0, 0]]),
+        torch.tensor([-1.0]),
+        2,
+        4,
     ),
     "run_plan": (
         ARENA,

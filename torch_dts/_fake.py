@@ -56,12 +56,22 @@ def _decode_crop_resize(
 
 
 def _fused_normalize(
-    images: Tensor, flip: Tensor, mean: Tensor, std: Tensor, dtype: torch.dtype, channels_last: bool
+    images: Tensor,
+    flip: Tensor | None,
+    mean: Tensor,
+    std: Tensor,
+    dtype: torch.dtype,
+    channels_last: bool,
+    boxes: Tensor | None = None,
+    values: Tensor | None = None,
+    scale: int = 1,
+    pad_channels: int = 0,
 ) -> Tensor:
     count, height, width, channels = images.shape
+    channels = pad_channels or channels
     if channels_last:
-        return torch.empty((count, height, width, channels), dtype=dtype).permute(0, 3, 1, 2)
-    return torch.empty((count, channels, height, width), dtype=dtype)
+        return images.new_empty((count, height, width, channels), dtype=dtype).permute(0, 3, 1, 2)
+    return images.new_empty((count, channels, height, width), dtype=dtype)
 
 
 _PLAN_DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From encoded samples to a batch: decode, crop, resize; then flip and normalize. Pure
-// tensor ops. Samples are worked on side by side by torch's own threads.
+// From encoded samples to a batch: decode, crop, resize. A pure tensor op. Samples are
+// worked on side by side by torch's own threads.
 #include <torch/csrc/stable/ops.h>
 
 #include <algorithm>
@@ -8,13 +8,11 @@
 #include <tuple>
 #include <vector>
 
-#include "image/fused_normalize.h"
 #include "image/resample.h"
 #include "jpeg/decode.h"
 #include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/parallel.h"
-#include "ops/pixel_types.h"
 #include "ops/tensors.h"
 
 namespace dts::ops {
@@ -121,67 +119,16 @@ std::tuple<Tensor, Tensor> decode_crop_resize(Tensor arena, Tensor offsets, Tens
   return {images, status};
 }
 
-std::vector<float> floats_of(const Tensor& tensor, const char* name) {
-  check_tensor(tensor, ScalarType::Float, name, "torch.float32");
-  const auto* const data = static_cast<const float*>(tensor.data_ptr());
-  return {data, data + tensor.numel()};
-}
-
-Tensor fused_normalize(Tensor images, Tensor flip, Tensor mean, Tensor std, ScalarType dtype,
-                       bool channels_last) {
-  const ConstByteSpan bytes = byte_view(images, "images");
-  check_tensor(flip, ScalarType::Bool, "flip", "torch.bool");
-  if (images.dim() != 4) throw InvalidArgument("images must have 4 dimensions: N, H, W, C");
-  const std::int64_t count = images.size(0);
-  const std::int64_t height = images.size(1);
-  const std::int64_t width = images.size(2);
-  NormalizeParams params;
-  params.channels = images.size(3);
-  params.type = pixel_type_of(dtype);
-  params.format = channels_last ? MemoryFormat::kChannelsLast : MemoryFormat::kChannelsFirst;
-  params.mean = floats_of(mean, "mean");
-  params.std = floats_of(std, "std");
-  check_same_length(static_cast<std::size_t>(flip.numel()), "flip", static_cast<std::size_t>(count),
-                    "images");
-  const FusedNormalize normalize(params);
-  // Memory in the order asked for; the view back to N, C, H, W is made at the end.
-  const std::int64_t planes[4] = {count, params.channels, height, width};
-  const std::int64_t pixels[4] = {count, height, width, params.channels};
-  Tensor result = torch::stable::empty({channels_last ? pixels : planes, 4}, dtype);
-  const auto* const from = reinterpret_cast<const std::uint8_t*>(bytes.data());
-  const auto* const flips = static_cast<const bool*>(flip.data_ptr());
-  auto* const to = static_cast<std::byte*>(result.data_ptr());
-  const std::int64_t image_values = height * width * params.channels;
-  const auto image_bytes = image_values * static_cast<std::int64_t>(pixel_bytes(params.type));
-  if (image_values > 0) {
-    in_parallel(count, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t i = first; i < last; ++i) {
-        check_not_ending();
-        const ConstImageView image{from + i * image_values, height, width, params.channels,
-                                   width * params.channels};
-        normalize.run(image, flips[i], to + i * image_bytes);
-      }
-    });
-  }
-  if (!channels_last) return result;
-  const std::int64_t order[4] = {0, 3, 1, 2};
-  return torch::stable::permute(result, {order, 4});
-}
-
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def(
       "decode_crop_resize(Tensor arena, Tensor offsets, Tensor sizes, Tensor boxes, int height, "
       "int width, str interpolation, int channels) -> (Tensor images, Tensor status)");
-  m.def(
-      "fused_normalize(Tensor images, Tensor flip, Tensor mean, Tensor std, ScalarType dtype, "
-      "bool channels_last) -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("decode_crop_resize", DTS_BOX(&decode_crop_resize));
-  m.impl("fused_normalize", DTS_BOX(&fused_normalize));
 }
 
 }  // namespace dts::ops

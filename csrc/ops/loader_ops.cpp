@@ -11,17 +11,17 @@
 #include <vector>
 
 #include "base/topology.h"
+#include "ops/device_memory.h"
 #include "ops/ending.h"
 #include "ops/guard.h"
-#include "ops/handles.h"
+#include "ops/loader_table.h"
 #include "ops/numbers.h"
 #include "ops/pixel_types.h"
+#include "ops/plans.h"
 #include "ops/source_table.h"
 #include "ops/tensors.h"
-#include "pipeline/loader.h"
 
 namespace dts::ops {
-namespace {
 
 // To the end of the process: its threads may run until then. A forked child gets it unlocked.
 HandleTable<Loader>& loaders() {
@@ -32,13 +32,12 @@ HandleTable<Loader>& loaders() {
   return *table;
 }
 
-std::shared_ptr<const ViewPlans> plans_of(const std::string& text) {
-  return std::make_shared<const ViewPlans>(parse_view_plans(text));
-}
+namespace {
 
 std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
                          std::int64_t prefetch_batches, bool reproducible, Tensor cpus,
-                         std::int64_t reader_threads, bool check_blocks, std::int64_t buffers) {
+                         std::int64_t reader_threads, bool check_blocks, std::int64_t buffers,
+                         bool outlines, std::int64_t device, std::string pci_bus_id) {
   return guarded([&] {
     LoaderOptions options;
     options.num_workers = narrow_count(num_workers, "num_workers");
@@ -47,8 +46,12 @@ std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num
     for (const std::int64_t cpu : int64_view(cpus, "cpus")) {
       options.cpus.push_back(narrow_count(cpu, "a CPU"));
     }
+    options.outlines = outlines;
     options.feeder.reader_threads = narrow_count(reader_threads, "reader_threads");
     options.feeder.check_blocks = check_blocks;
+    // Batches that somebody else works on hold a unit each.
+    if (outlines) options.feeder.single_units_ahead += 2;
+    if (device >= 0) options.batch_memory = device_memory(device, pci_bus_id);
     if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
     return loaders().add(std::make_shared<Loader>(sources().get(source), plans_of(plan), options));
   });
@@ -137,7 +140,7 @@ std::vector<Tensor> views_of(const Batch& batch) {
   return views;
 }
 
-std::tuple<std::int64_t, std::vector<Tensor>, Tensor, Tensor, Tensor> loader_next(
+std::tuple<std::int64_t, std::vector<Tensor>, Tensor, Tensor, Tensor, Tensor> loader_next(
     std::int64_t loader, std::int64_t timeout_ms) {
   return guarded([&] {
     const auto open = loaders().get(loader);
@@ -145,13 +148,17 @@ std::tuple<std::int64_t, std::vector<Tensor>, Tensor, Tensor, Tensor> loader_nex
     const NextState state = open->next(timeout_ms, batch);
     if (state != NextState::kBatch) {
       const std::int64_t number = state == NextState::kEnd ? 2 : 0;
-      return std::tuple{number, std::vector<Tensor>(), new_int64(0), new_int64(0), new_int64(0)};
+      return std::tuple{number,       std::vector<Tensor>(), new_int64(0),
+                        new_int64(0), new_int64(0),          new_bytes(0)};
     }
     return std::tuple{
-        std::int64_t{1}, views_of(batch),
+        std::int64_t{1},
+        views_of(batch),
         view_of(batch.zone, batch.zone->labels(), {batch.size}, {1}, ScalarType::Long),
         view_of(batch.zone, batch.zone->indices(), {batch.size}, {1}, ScalarType::Long),
-        int64_tensor(batch.foreign_slots)};
+        int64_tensor(batch.foreign_slots),
+        view_of(batch.zone, batch.zone->memory(),
+                {static_cast<std::int64_t>(batch.zone->memory_bytes())}, {1}, ScalarType::Byte)};
   });
 }
 
@@ -199,7 +206,7 @@ Tensor loader_stats(std::int64_t loader) {
                                     stats.wait_for_data_ns, stats.wait_for_room_ns,
                                     stats.consumer_wait_ns, stats.feeder.bytes_read,
                                     stats.feeder.read_ns,   stats.feeder.blocks_read,
-                                    stats.num_spliced};
+                                    stats.num_spliced,      stats.num_own};
     return int64_tensor(numbers);
   });
 }
@@ -219,8 +226,14 @@ void loader_close(std::int64_t loader) {
   });
 }
 
-Tensor cpus_for_threads() {
-  return guarded([] { return int64_tensor(spread_cpus(allowed_cpus())); });
+// Of the device's NUMA node, where it has one and CPUs of it are allowed.
+Tensor cpus_for_threads(std::string pci_bus_id) {
+  return guarded([&] {
+    const std::vector<int> allowed = allowed_cpus();
+    std::vector<int> near;
+    if (const auto node = node_of_device(pci_bus_id)) near = cpus_of_node(allowed, *node);
+    return int64_tensor(spread_cpus(near.empty() ? allowed : near));
+  });
 }
 
 }  // namespace
@@ -228,7 +241,8 @@ Tensor cpus_for_threads() {
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def(
       "loader_open(int source, str plan, int num_workers, int prefetch_batches, bool reproducible, "
-      "Tensor cpus, int reader_threads, bool check_blocks, int buffers) -> int");
+      "Tensor cpus, int reader_threads, bool check_blocks, int buffers, bool outlines, "
+      "int device=-1, str pci_bus_id=\"\") -> int");
   m.def("loader_start(int loader, str plan, int seed, int epoch) -> ()");
   m.def(
       "loader_append(int loader, Tensor samples, Tensor occurrences, Tensor batch_sizes, "
@@ -236,7 +250,8 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("loader_finish(int loader) -> ()");
   m.def(
       "loader_next(int loader, int timeout_ms) -> "
-      "(int state, Tensor[] images, Tensor labels, Tensor indices, Tensor foreign_slots)");
+      "(int state, Tensor[] images, Tensor labels, Tensor indices, Tensor foreign_slots, "
+      "Tensor memory)");
   m.def(
       "loader_take_foreign(int loader) -> "
       "(Tensor info, Tensor arena, Tensor offsets, Tensor sizes)");
@@ -244,7 +259,7 @@ STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("loader_stats(int loader) -> Tensor");
   m.def("loader_stop(int loader) -> ()");
   m.def("loader_close(int loader) -> ()");
-  m.def("cpus_for_threads() -> Tensor");
+  m.def("cpus_for_threads(str pci_bus_id=\"\") -> Tensor");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {

@@ -14,6 +14,7 @@
 #include "ops/numbers.h"
 #include "ops/parallel.h"
 #include "ops/pixel_types.h"
+#include "ops/plans.h"
 #include "ops/samples.h"
 #include "ops/tensors.h"
 #include "pipeline/sample_runner.h"
@@ -131,7 +132,7 @@ std::tuple<std::vector<Tensor>, Tensor> run_views(Tensor arena, Tensor offsets, 
                                                   Tensor shapes, std::string text, Tensor indices,
                                                   Tensor occurrences, std::int64_t seed,
                                                   std::int64_t epoch) {
-  const auto views = std::make_shared<const ViewPlans>(parse_view_plans(text));
+  const auto views = plans_of(text);
   const std::vector<Sample> samples = samples_of(arena, offsets, sizes, shapes);
   return run(views, samples, Keys(indices, occurrences, seed, epoch, 0));
 }
@@ -139,8 +140,7 @@ std::tuple<std::vector<Tensor>, Tensor> run_views(Tensor arena, Tensor offsets, 
 std::tuple<Tensor, Tensor> run_plan(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes,
                                     std::string text, Tensor indices, Tensor occurrences,
                                     std::int64_t seed, std::int64_t epoch, std::int64_t view) {
-  auto views = std::make_shared<ViewPlans>();
-  views->plans.push_back(parse_plan(text));
+  const auto views = with_checks({{parse_plan(text)}});
   const std::vector<Sample> samples = samples_of(arena, offsets, sizes, shapes);
   auto [images, status] = run(views, samples, Keys(indices, occurrences, seed, epoch, view));
   return {images.front(), status};

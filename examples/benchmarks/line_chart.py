@@ -16,6 +16,7 @@ COLOURS = (
 )  # told apart by colour-blind, too
 WIDTH, HEIGHT = 640, 360
 LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 48
+NAMES_WIDTH = 194
 
 
 class Line(NamedTuple):
@@ -71,17 +72,32 @@ def line_chart(title: str, lines: Sequence[Line], x: Axis, y: Axis) -> str:
     parts.append(
         f'<text transform="translate(14,{HEIGHT / 2})rotate(-90)" text-anchor="middle">{y.title}</text>'
     )
-    for number, (line, colour) in enumerate(zip(lines, COLOURS, strict=False)):
-        points = [
-            f"{across(px):.1f},{down(py):.1f}"
+    all_points = [
+        [
+            (across(px), down(py))
             for px, py in zip(line.xs, line.ys, strict=True)
             if x.low <= px <= x.high and y.low <= py <= y.high
         ]
+        for line in lines
+    ]
+    key = _free_side(all_points)
+    for number, (line, colour) in enumerate(zip(lines, COLOURS, strict=False)):
+        points = [f"{px:.1f},{py:.1f}" for px, py in all_points[number]]
         look = f'fill="none" stroke="{colour}" stroke-width="2"' + (
             ' stroke-dasharray="6 4"' if line.is_dashed else ""
         )
         parts.append(f'<polyline points="{" ".join(points)}" {look}/>')
         row = TOP + 16 + 18 * number
-        parts.append(f'<path d="M{WIDTH - 210},{row}h24" {look}/>')
-        parts.append(f'<text x="{WIDTH - 180}" y="{row}" dy="4">{line.name}</text>')
+        parts.append(f'<path d="M{key},{row}h24" {look}/>')
+        parts.append(f'<text x="{key + 30}" y="{row}" dy="4">{line.name}</text>')
     return "\n".join([*parts, "</svg>", ""])
+
+
+def _free_side(lines: Sequence[Sequence[tuple[float, float]]]) -> int:
+    """Where the names of the lines begin: on the side where they hide fewer points."""
+
+    def num_hidden(left: int) -> int:
+        bottom = TOP + 16 + 18 * len(lines)
+        return sum(left <= px < left + NAMES_WIDTH and py < bottom for line in lines for px, py in line)
+
+    return min(WIDTH - RIGHT - NAMES_WIDTH, LEFT + 12, key=num_hidden)

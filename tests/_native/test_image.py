@@ -11,7 +11,6 @@ import pytest
 import torch
 from PIL import Image
 from torch import Tensor
-from torchvision.transforms import functional
 
 from torch_dts import _native
 
@@ -180,56 +179,3 @@ def test_wrong_arguments() -> None:
         _native.decode_crop_resize(
             torch.zeros(4, dtype=torch.uint8), torch.tensor([2]), torch.tensor([3]), torch.tensor(row), 1, 1
         )
-
-
-def torch_tail(images: Tensor, flip: Tensor, mean: list[float], std: list[float]) -> Tensor:
-    planes = images.permute(0, 3, 1, 2).contiguous()
-    planes = torch.where(flip[:, None, None, None], planes.flip(3), planes).to(torch.float32).div(255)
-    return functional.normalize(planes, mean, std) if mean else planes
-
-
-@pytest.mark.parametrize("channels", [1, 3])
-@pytest.mark.parametrize("channels_last", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16])
-def test_normalize_is_torchs(channels: int, channels_last: bool, dtype: torch.dtype) -> None:
-    images = torch.arange(256 * 4 * channels, dtype=torch.int64).remainder(256).to(torch.uint8)
-    images = images.reshape(4, 16, 16, channels)
-    flip = torch.tensor([False, True, True, False])
-    for mean, std in (
-        ([], []),
-        ([0.485, 0.456, 0.406][:channels], [0.229, 0.224, 0.225][:channels]),
-        ([0.5], [0.5]),
-    ):
-        got = _native.fused_normalize(
-            images, flip, torch.tensor(mean), torch.tensor(std), dtype=dtype, channels_last=channels_last
-        )
-        expected = torch_tail(images, flip, mean, std).to(dtype)
-        assert got.dtype == dtype
-        assert got.is_contiguous(
-            memory_format=torch.channels_last if channels_last else torch.contiguous_format
-        )
-        assert torch.equal(got, expected)
-
-
-def test_uint8_is_only_turned() -> None:
-    images = torch.randint(0, 256, (3, 5, 7, 3), dtype=torch.uint8)
-    flip = torch.tensor([True, False, True])
-    got = _native.fused_normalize(images, flip, torch.tensor([]), torch.tensor([]), dtype=torch.uint8)
-    planes = images.permute(0, 3, 1, 2)
-    assert torch.equal(got, torch.where(flip[:, None, None, None], planes.flip(3), planes))
-
-
-def test_normalize_wrong_arguments() -> None:
-    images, flip, none = (
-        torch.zeros(2, 4, 5, 3, dtype=torch.uint8),
-        torch.zeros(2, dtype=torch.bool),
-        torch.tensor([]),
-    )
-    with pytest.raises(ValueError, match="images must have 4 dimensions"):
-        _native.fused_normalize(images[0], flip, none, none)
-    with pytest.raises(ValueError, match="flip has 1 elements, images has 2"):
-        _native.fused_normalize(images, flip[:1], none, none)
-    with pytest.raises(ValueError, match="dtype is not"):
-        _native.fused_normalize(images, flip, none, none, dtype=torch.float64)
-    with pytest.raises(ValueError, match="std"):
-        _native.fused_normalize(images, flip, torch.tensor([0.5]), torch.tensor([0.0]))

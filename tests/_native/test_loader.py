@@ -218,9 +218,9 @@ def test_kept_batches_stay_as_they_are(pixels: int) -> None:
 def test_a_wait_without_end_comes_back(pixels: int, open_loader: Callable[..., int]) -> None:
     loader = open_loader(pixels, PIXEL_PLAN.format(dtype=1, layout=0), 1)
     _native.loader_start(loader, "", SEED, 0)
-    state, images, labels, indices, foreign = _native.loader_next(loader, 5)
+    state, *parts = _native.loader_next(loader, 5)
     assert state == TIMEOUT
-    assert [len(empty) for empty in (images, labels, indices, foreign)] == [0, 0, 0, 0]
+    assert [len(empty) for empty in parts] == [0, 0, 0, 0, 0]
     append(loader, torch.arange(3), 3, 3)
     assert _native.loader_waiting(loader) in (0, 1)
     assert _native.loader_next(loader, 10_000)[0] == BATCH

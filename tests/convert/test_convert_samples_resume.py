@@ -170,7 +170,7 @@ def test_blocks(blocks: pathlib.Path, tmp_path: pathlib.Path, what: str, calls: 
     torch_dts.convert(blocks, tmp_path / "whole.dts", check="none")
     target = tmp_path / "x.dts"
     kill(blocks, target, what, calls, check="none")
-    assert outputs(tmp_path) == ["whole.dts", "x.dts.journal", "x.dts.partial"]
+    assert outputs(tmp_path) == ["whole.dts", "x.dts.journal", "x.dts.lock", "x.dts.partial"]
     report = torch_dts.convert(blocks, target, check="none", resume=True)
     assert report.num_resumed_blocks == resumed
     assert ("of an interrupted run" in str(report)) == (resumed > 0)
@@ -198,7 +198,7 @@ def test_one_volume_of_several(
 def test_all_volumes_clear_away_what_one_left(photos: pathlib.Path, tmp_path: pathlib.Path) -> None:
     kill(photos, tmp_path / "x.dts", "samples", 2, num_volumes=2, volume=1, level=3)
     names = ["x-00000-of-00002.dts", "x-00001-of-00002.dts"]
-    assert outputs(tmp_path) == [f"{names[1]}.journal", f"{names[1]}.samples"]
+    assert outputs(tmp_path) == [f"{names[1]}{end}" for end in (".journal", ".lock", ".samples")]
     torch_dts.convert(photos, tmp_path / "x.dts", num_volumes=2)
     assert outputs(tmp_path) == names
 
@@ -218,6 +218,7 @@ def test_a_partial_file_that_was_hurt(blocks: pathlib.Path, tmp_path: pathlib.Pa
 def test_what_differs_is_named(blocks: pathlib.Path, tmp_path: pathlib.Path) -> None:
     target = tmp_path / "x.dts"
     kill(blocks, target, "block", 1, check="none")
+    (tmp_path / "x.dts.lock").unlink()
     before = [(tmp_path / name).read_bytes() for name in outputs(tmp_path)]
     with pytest.raises(ValueError, match=r"these differ: seed was 42, now 43\. Nothing was changed"):
         torch_dts.convert(blocks, target, check="none", resume=True, seed=43)
@@ -236,7 +237,7 @@ def test_killed_behind_the_end(blocks: pathlib.Path, tmp_path: pathlib.Path) -> 
     """The file is there, its journal too: the next call goes by the file."""
     target = tmp_path / "x.dts"
     kill(blocks, target, "remove", 0, check="none")
-    assert outputs(tmp_path) == ["x.dts", "x.dts.journal"]
+    assert outputs(tmp_path) == ["x.dts", "x.dts.journal", "x.dts.lock"]
     whole = target.read_bytes()
     with pytest.raises(FileExistsError, match="exists"):
         torch_dts.convert(blocks, target, check="none", resume=True)

@@ -141,6 +141,20 @@ def test_a_second_conversion_is_refused_before_it_looks_at_the_source(
     assert names(tmp_path) == ["x.dts"]
 
 
+def test_an_existing_target_is_named_before_a_lock_is_made(
+    image_folder: Make, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "x.dts"
+    path.write_bytes(b"old")
+
+    def read_only(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(_convert, "locked_targets", read_only)
+    with pytest.raises(FileExistsError, match="exists; overwrite=True replaces it"):
+        torch_dts.convert(image_folder(), path)
+
+
 def test_volumes_of_a_set_at_the_same_time(
     image_folder: Make, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -84,6 +84,7 @@ def test_killed(
 def test_work_of_one_volume_is_not_thrown_away(photos: pathlib.Path, tmp_path: pathlib.Path) -> None:
     target = tmp_path / "x.dts"
     kill(photos, target, "block", 0, num_volumes=COUNT, volume=1)
+    (tmp_path / "x-00001-of-00003.dts.lock").unlink()
     before = contents(tmp_path)
     with pytest.raises(ValueError, match=r"x-00001-of-00003\.dts\.journal has finished work.*with volume=1"):
         torch_dts.convert(photos, target, num_volumes=COUNT, resume=True)

@@ -20,6 +20,7 @@ from torch_dts.loader._arguments import Options, check_options, ranks_of, refuse
         {"dtype": torch.bfloat16, "memory_format": torch.channels_last, "on_error": "replace"},
         {"verify": False, "num_replicas": 3, "rank": 2, "reader_threads": 1, "pin_threads": True},
         {"distributed": True, "return_index": True, "verify": "file", "transform": len},
+        {"decoder": "libjpeg"},
     ],
 )
 def test_right_ones(kwargs: dict[str, Any]) -> None:
@@ -68,6 +69,7 @@ def test_right_ones(kwargs: dict[str, Any]) -> None:
         ),
         ({"reader_threads": 0}, ValueError, r"reader_threads is 0, expected at least 1 or None"),
         ({"reader_threads": "2"}, TypeError, r"reader_threads is '2', expected an int or None"),
+        ({"decoder": "ours"}, ValueError, r"decoder is 'ours', expected 'auto' or 'libjpeg'"),
         ({"pin_threads": "yes"}, TypeError, r"pin_threads is 'yes', expected True or False"),
     ],
 )

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.utils.data
@@ -67,6 +68,14 @@ def test_errors_are_torchs(arguments: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError), match=r".") as found:
         DataLoader(**arguments)
     assert (found.type, str(found.value)) == (expected.type, str(expected.value))
+
+
+def test_numbers_that_torch_takes_until_an_epoch_begins() -> None:
+    with pytest.raises(TypeError, match=r"^num_workers is 1\.5, expected an int or None$"):
+        DataLoader(NUMBERS, num_workers=1.5)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^prefetch_factor is 2\.0, expected an int or None$"):
+        DataLoader(NUMBERS, num_workers=1, prefetch_factor=2.0)  # type: ignore[arg-type]
+    assert DataLoader(NUMBERS, num_workers=np.int64(1)).num_workers == 1  # type: ignore[arg-type]
 
 
 def test_arguments_that_stay_as_they_are() -> None:
@@ -138,6 +147,7 @@ def test_every_argument_is_an_attribute(photos_file: pathlib.Path) -> None:
         "reader_threads": 2,
         "pin_threads": True,
         "share_buffers_with": DataLoader(NUMBERS),
+        "decoder": "libjpeg",
     }
     loader = DataLoader(**given)
     assert {name: getattr(loader, name) for name in given} == given

@@ -249,6 +249,9 @@ def test_a_samplers_error_comes_in_its_place(photos: pathlib.Path) -> None:
         yield from range(5)
         raise OSError("the list of samples is gone")
 
+    class Batches(list[list[Any]]):
+        """A batch sampler."""
+
     class Failing:
         def __iter__(self) -> Any:
             return failing()
@@ -262,5 +265,10 @@ def test_a_samplers_error_comes_in_its_place(photos: pathlib.Path) -> None:
     wrong = DataLoader(ImageFolder(photos, FIXED), 2, sampler=[0, 1, NUM_PHOTOS], num_workers=1)
     batches = iter(wrong)
     next(batches)
-    with pytest.raises(IndexError, match=rf"the sampler gave index {NUM_PHOTOS}, but the dataset has"):
+    with pytest.raises(IndexError, match=rf"the sampler \(list\) gave index {NUM_PHOTOS}, but the dataset"):
+        next(batches)
+    own = DataLoader(ImageFolder(photos, FIXED), batch_sampler=Batches([[0], [1, None]]), num_workers=1)
+    batches = iter(own)
+    next(batches)
+    with pytest.raises(TypeError, match=r"the batch sampler \(Batches\) gave index None \(NoneType\)"):
         next(batches)

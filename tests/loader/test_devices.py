@@ -200,6 +200,8 @@ def test_pytorch_like_refusals(blocks_file: pathlib.Path) -> None:
         ([True], TypeError, "devices holds True, expected a torch.device"),
         (["cpu", "gpu7"], ValueError, "devices holds 'gpu7', which torch does not know: "),
         (["cpu:x"], ValueError, "devices holds 'cpu:x', which torch does not know: "),
+        (["cuda:300"], ValueError, "devices holds 'cuda:300', expected a device number below 128"),
+        ([128], ValueError, "devices holds 128, expected a device number below 128"),
         ([-5], ValueError, "devices holds -5, which torch does not know: "),
     ],
 )

@@ -260,6 +260,19 @@ def test_fresh_workers(fresh: Any) -> None:
     assert [batch.tolist() for batch in loader] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
+def test_persistent_workers_that_are_gone_are_made_anew() -> None:
+    loader = made(Numbers(), batch_size=4, num_workers=2, persistent_workers=True)
+    expected = epoch_of(loader, 1, 0)
+    gone: Any = loader._iterator
+    gone._workers[0].terminate()  # as Ctrl-C ends them all
+    gone._workers[0].join()
+    assert torch.equal(epoch_of(loader, 1, 0), expected)
+    again = loader._iterator
+    assert again is not gone
+    assert torch.equal(epoch_of(loader, 1, 0), expected)
+    assert loader._iterator is again
+
+
 def test_errors_are_torchs(image_folder: Make) -> None:
     arguments: dict[str, Any] = {"batch_size": 2, "sampler": [0, 30]}
     with pytest.raises(LookupError, match="no number 30"):

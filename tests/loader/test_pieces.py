@@ -190,10 +190,13 @@ def test_indices_outside_of_the_dataset(index: int) -> None:
 
 
 def test_indices_that_are_no_integers() -> None:
-    with pytest.raises(TypeError, match="'str' object cannot be interpreted as an integer"):
-        next(sampled([["a"]]))
+    for wrong, shown in [("a", r"'a' \(str\)"), (1.5, r"1\.5 \(float\)"), ((1, 2), r"\(1, 2\) \(tuple\)")]:
+        with pytest.raises(TypeError, match=rf"^the sampler gave index {shown}, expected an integer$"):
+            next(sampled([[3, wrong, 99]]))
+    with pytest.raises(IndexError, match=rf"the sampler gave index {2**70}, but the dataset has 50 samples"):
+        next(sampled([[3, 2**70]]))
 
 
 def test_empty_batches_are_an_error_as_in_torch() -> None:
-    with pytest.raises(IndexError, match="the batch sampler gave an empty batch"):
+    with pytest.raises(IndexError, match="the sampler gave an empty batch"):
         next(sampled([[]]))

@@ -3,36 +3,20 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch.distributed as dist
 
 from torch_dts.datasets import _agreement
 from torch_dts.loader._order import Order
 from torch_dts.loader._seed_agreement import require_same_seed
 
 
-@pytest.fixture
-def two_ranks(monkeypatch: pytest.MonkeyPatch) -> Iterator[dist.Store]:
-    """A store, and a process group of two ranks that would wait for each other in any collective."""
-    store = dist.HashStore()
-    store.set_timeout(datetime.timedelta(seconds=1))
-    monkeypatch.setattr(dist, "is_initialized", lambda: True)
-    monkeypatch.setattr(dist, "get_world_size", lambda: 2)
-    monkeypatch.setattr(dist.distributed_c10d, "_get_default_store", lambda: store)
-    _agreement._begun.clear()
-    yield store
-    _agreement._begun.clear()
-
-
 def other_process() -> None:
     _agreement._begun.clear()
 
 
-@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.usefixtures("group")
 def test_equal_seeds_agree_and_others_are_an_error() -> None:
     require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=0), 5)
     require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=0), 6)
@@ -45,7 +29,7 @@ def test_equal_seeds_agree_and_others_are_an_error() -> None:
         require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=1), 7)
 
 
-@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.usefixtures("group")
 def test_windows_are_compared_too() -> None:
     require_same_seed(Order(10, shuffle=True, shuffle_window=16, num_replicas=2), 5)
     other_process()
@@ -55,7 +39,7 @@ def test_windows_are_compared_too() -> None:
         require_same_seed(Order(10, shuffle=True, shuffle_window=8, num_replicas=2, rank=1), 5)
 
 
-@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.usefixtures("group")
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -74,19 +58,19 @@ def test_rules_of_the_order_are_compared_too(changes: dict[str, Any], words: str
         require_same_seed(Order(10, shuffle=True, num_replicas=2, rank=1, **changes), 5)
 
 
-@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.usefixtures("group")
 def test_other_data_are_not_compared() -> None:
     require_same_seed(Order(10, shuffle=True, num_replicas=2), 5)
     require_same_seed(Order(11, shuffle=True, num_replicas=2), 6)
     require_same_seed(Order(10, num_replicas=2), 6)
 
 
-def test_ranks_of_something_else_are_not_compared(two_ranks: dist.Store) -> None:
+def test_ranks_of_something_else_are_not_compared(group: Any) -> None:
     require_same_seed(Order(10, num_replicas=3), 5)
-    assert two_ranks.num_keys() == 0
+    assert group.store.num_keys() == 0
 
 
-@pytest.mark.usefixtures("two_ranks")
+@pytest.mark.usefixtures("group")
 def test_processes_with_several_devices_are_ranks() -> None:
     require_same_seed(Order(10, shuffle=True, num_replicas=6, rank=0), 5, num_devices=3)
     other_process()

@@ -2,8 +2,11 @@
 """Encoded images to a batch."""
 
 import io
+import os
 import pathlib
 import random
+import subprocess
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -206,3 +209,32 @@ def test_repr_and_names() -> None:
     assert repr(compile(FIXED)).endswith(", native)")
     assert repr(compile(None)).startswith("CompiledTransform(None, Python, without a transform")
     assert set(transforms.__all__) == {"CompiledTransform", "Views", "compile", "explain"}
+
+
+CHECKED = """
+import sys, torch
+from torchvision.transforms import v2
+from torch_dts.transforms import compile
+transform = v2.Compose([v2.RandomResizedCrop(16), v2.ToImage()])
+data = [sys.stdin.buffer.read()] * 20
+batches = [compile(transform, decoder=decoder)(data, seed=3) for decoder in ("auto", "libjpeg")]
+assert torch.equal(*batches)
+print(batches[0].sum().item())
+"""
+
+
+def test_either_decoder_and_both_beside_each_other(pictures: Callable[..., list[bytes]]) -> None:
+    data = pictures(1, low=40)[0]
+    transform = v2.Compose([v2.RandomResizedCrop(16), v2.ToImage()])
+    expected = compile(transform)([data] * 20, seed=3).sum().item()
+    done = subprocess.run(
+        [sys.executable, "-c", CHECKED],
+        input=data,
+        capture_output=True,
+        check=False,
+        env={**os.environ, "TORCH_DTS_CHECK_DECODER": "1"},
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert float(done.stdout) == expected
+    with pytest.raises(ValueError, match=r"decoder is 'pillow', expected 'auto' or 'libjpeg'"):
+        compile(transform, decoder="pillow")  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from torch_dts.transforms import _steps as steps
-from torch_dts.transforms._plan import DIVIDE, Plan
+from torch_dts.transforms._plan import DIVIDE, Plan, check_decoder
 
 FLOATS = Plan(
     (steps.CenterCrop(4, 5),),
@@ -92,3 +92,12 @@ def test_the_limit_of_pixels_follows_pillow(
 ) -> None:
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", limit)
     assert f"max_pixels={text} " in BYTES.encode()
+
+
+def test_the_decoder_is_written_where_it_is_not_the_usual_one() -> None:
+    assert BYTES.encode(decoder="libjpeg").startswith(
+        "source channels=1 max_pixels=1000 pass_order=0 reader=1\n"
+    )
+    assert BYTES.encode(decoder="auto") == BYTES.encode()
+    with pytest.raises(ValueError, match=r"decoder is 'both', expected 'auto' or 'libjpeg'"):
+        check_decoder("both")

@@ -9,6 +9,7 @@ file name, CorruptFile -> CorruptFileError.
 from torch_dts._native import (
     _archive,
     _call,
+    _cuda,
     _file,
     _image,
     _loader,
@@ -22,6 +23,7 @@ from torch_dts._native import (
 )
 from torch_dts._native._archive import list_tar, probe_ranges, read_ranges_into
 from torch_dts._native._call import translate_error
+from torch_dts._native._cuda import cuda_pci_bus_id, cuda_problem, load_cuda
 from torch_dts._native._file import (
     check_blocks,
     crc32,
@@ -55,6 +57,7 @@ from torch_dts._native._loader import (
     loader_close,
     loader_finish,
     loader_next,
+    loader_next_outlines,
     loader_open,
     loader_start,
     loader_stats,
@@ -129,6 +132,7 @@ TENSOR_OPS = (
 STATEFUL_OPS = (
     *_archive.STATEFUL_OPS,
     *_call.STATEFUL_OPS,
+    *_cuda.STATEFUL_OPS,
     *_file.STATEFUL_OPS,
     *_order.STATEFUL_OPS,
     *_image.STATEFUL_OPS,
@@ -157,6 +161,8 @@ __all__ = [
     "cpus_for_threads",
     "crc32",
     "crc32_backend",
+    "cuda_pci_bus_id",
+    "cuda_problem",
     "decode_crop_resize",
     "export_jpegs",
     "file_block_table",
@@ -174,10 +180,12 @@ __all__ = [
     "index_samples",
     "jpeg_library",
     "list_tar",
+    "load_cuda",
     "loader_append",
     "loader_close",
     "loader_finish",
     "loader_next",
+    "loader_next_outlines",
     "loader_open",
     "loader_start",
     "loader_stats",

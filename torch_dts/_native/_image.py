@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from torch_dts._native._call import Path, call, tensor
+from torch_dts._native._cuda import load_cuda
 from torch_dts._paths import join_paths
 
 TENSOR_OPS = (
@@ -76,22 +77,42 @@ def decode_crop_resize(
 
 def fused_normalize(
     images: Tensor,
-    flip: Tensor,
+    flip: Tensor | None,
     mean: Tensor,
     std: Tensor,
     dtype: torch.dtype = torch.float32,
     channels_last: bool = False,
+    *,
+    boxes: Tensor | None = None,
+    values: Tensor | None = None,
+    scale: int = 1,
+    pad_channels: int = 0,
 ) -> Tensor:
-    """Flip, ToTensor and Normalize in one pass: (x / 255 - mean) / std.
+    """Flip, ToTensor, Normalize and RandomErasing in one pass: (x / 255 - mean) / std, boxes filled.
+
+    On the CPU, or of CUDA tensors on their device's current stream, with the same bits. The
+    tensors of sizes and numbers (mean, std, values) are on the CPU always.
 
     Args:
         images: uint8 [n, H, W, C], C 1 or 3.
-        flip: bool [n], left and right exchanged.
+        flip: bool [n], left and right exchanged; None: of none.
         mean, std: float32, C or 1 values; both empty: no Normalize.
         dtype: float32, float16, bfloat16, or uint8 (the pixels as they are).
         channels_last: Memory order of the result.
+        boxes: int64 [n, 4]: top, left, height, width of what is erased behind the flip; height 0:
+            nothing. On CUDA what lies outside of the image is left out.
+        values: float32, C or 1: what the boxes hold, in units of the result.
+        scale: 1: x / 255; 2: x * (1 / 255), as torchvision v2's ToDtype; 0: x.
+        pad_channels: 4: a fourth channel of zeros behind three; 0: none.
 
     Returns:
         [n, C, H, W]. float32 equals torch's own; the 16-bit types are that, rounded.
+
+    Raises:
+        ValueError: Shapes, dtypes or values that don't fit; on the CPU a box outside of the image.
+        RuntimeError: CUDA tensors, and no kernels for them (load_cuda says why).
     """
-    return tensor(call("fused_normalize", images, flip, mean, std, dtype, channels_last))
+    if images.is_cuda:
+        load_cuda()
+    arguments = (images, flip, mean, std, dtype, channels_last, boxes, values, scale, pad_channels)
+    return tensor(call("fused_normalize", *arguments))

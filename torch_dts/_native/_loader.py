@@ -17,6 +17,7 @@ STATEFUL_OPS = (
     "loader_append",
     "loader_finish",
     "loader_next",
+    "loader_next_outlines",
     "loader_take_foreign",
     "loader_waiting",
     "loader_stats",
@@ -40,7 +41,8 @@ class LoaderStats(NamedTuple):
         wait_for_room_ns: Workers waiting for a batch that may be filled: the consumer is behind.
         consumer_wait_ns: loader_next waiting for a batch.
         bytes_read, read_ns, blocks_read: Of the reader threads.
-        num_spliced: Samples of which only the restart segments under the crop were decoded.
+        num_spliced: Samples of which libjpeg decoded only the restart segments under the crop.
+        num_own: Samples that our own decoder decoded.
     """
 
     num_samples: int
@@ -54,6 +56,7 @@ class LoaderStats(NamedTuple):
     read_ns: int
     blocks_read: int
     num_spliced: int
+    num_own: int
 
 
 def loader_open(
@@ -66,6 +69,9 @@ def loader_open(
     reader_threads: int = 1,
     check_blocks: bool = True,
     buffers: int = -1,
+    outlines: bool = False,
+    device: int = -1,
+    pci_bus_id: str = "",
 ) -> int:
     """A loader with threads of its own, idle until loader_start.
 
@@ -79,6 +85,10 @@ def loader_open(
         reader_threads: At least 1.
         check_blocks: CRC-32 of blocks that are read whole.
         buffers: Handle of buffers_open; -1: memory of its own.
+        outlines: Samples are not decoded; batches come from loader_next_outlines.
+        device: Number of the CUDA device that batches go to: their memory is page-locked; -1: of none.
+            load_cuda was called before.
+        pci_bus_id: Where the device is; their memory is near to it. "": not known.
     """
     return int(
         call(
@@ -92,6 +102,9 @@ def loader_open(
             reader_threads,
             check_blocks,
             buffers,
+            outlines,
+            device,
+            pci_bus_id,
         )
     )
 
@@ -137,13 +150,28 @@ def loader_finish(loader: int) -> None:
     call("loader_finish", loader)
 
 
-def loader_next(loader: int, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
+def loader_next(loader: int, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor, Tensor]:
     """State (TIMEOUT, BATCH, END), images [n, C, H, W] of each view, labels, indices, slots left to Python.
 
-    The images, labels and indices are the loader's memory, used again when they are gone.
+    The images, labels and indices are the loader's memory, used again when they are gone. Last comes
+    all of it, uint8 [b] (csrc/core/pipeline/transfer_station.h): labels int64 [n], indices int64
+    [n], where erasing is deferred boxes int64 [views, n, 4]; from the next multiple of 256 on the
+    images of each view, which begin at such multiples, too.
     """
-    state, images, labels, indices, foreign_slots = call("loader_next", loader, timeout_ms)
-    return int(state), list(images), labels, indices, foreign_slots
+    state, images, labels, indices, foreign_slots, memory = call("loader_next", loader, timeout_ms)
+    return int(state), list(images), labels, indices, foreign_slots, memory
+
+
+def loader_next_outlines(loader: int, timeout_ms: int) -> tuple[int, Tensor, Tensor, Tensor, Tensor, Tensor]:
+    """As loader_next, with what is to be done to each sample in the place of the images.
+
+    Returns:
+        The state; outlines, uint8 ``[n, 88]`` (csrc/core/pipeline/sample_outline.h), which
+            `torch_dts._native._outline` reads; labels, indices, slots without an outline; a tensor
+            that keeps the bytes of the samples where the outlines say.
+    """
+    state, outlines, labels, indices, slots, held = call("loader_next_outlines", loader, timeout_ms)
+    return int(state), outlines, labels, indices, slots, held
 
 
 def loader_take_foreign(loader: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -176,7 +204,11 @@ def loader_close(loader: int) -> None:
     release("loader_close", loader)
 
 
-def cpus_for_threads() -> list[int]:
-    """The CPUs this process may use, in the order in which a growing number of threads should take them."""
-    cpus: list[int] = tensor(call("cpus_for_threads")).tolist()
+def cpus_for_threads(pci_bus_id: str = "") -> list[int]:
+    """The CPUs this process may use, in the order in which a growing number of threads should take them.
+
+    Args:
+        pci_bus_id: Of a device: only the CPUs of its NUMA node, where there are some.
+    """
+    cpus: list[int] = tensor(call("cpus_for_threads", pci_bus_id)).tolist()
     return cpus

@@ -215,6 +215,8 @@ def convert(
     if options.compat:
         path = compat_path(path, source, options.level, options.split)
     volumes = name_volumes(path, source, options.num_volumes, options.volume)
+    if not options.resume:  # before a lock is put into a folder that may be read-only
+        clear_volumes(volumes, source, options.overwrite)
     with locked_targets([each.path for each in volumes]):
         clear_volumes(volumes, source, options.overwrite, options.resume)
         if options.encoding in ("jpeg", "pixels"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Ranks that share an epoch need one seed: with two, some samples would come twice and others never.
+"""Ranks that share an epoch need one seed and one epoch: else some samples come twice and others never.
 
 Compared through the process group's key-value store: whoever comes first writes its seed
 down, the others read it. No rank waits for another.
@@ -29,19 +29,28 @@ def require_same(kind: str, mine: str, num_replicas: int, rank: int) -> None:
     Raises:
         ValueError: Another rank has something else.
     """
-    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() != num_replicas:
-        return
-    store = _store()
-    if store is None:
-        return
-    number = _begun[kind]
-    _begun[kind] += 1
-    first = store.compare_set(f"torch_dts/{kind}/{number}", "", mine).decode()
-    if first != mine:
+    first = found_elsewhere(kind, mine, num_replicas, rank)
+    if first is not None:
         raise ValueError(
             f"rank {rank} has {mine}, but another rank has {first}: ranks that share a data set need "
             "the same, or some samples come twice and others never"
         )
+
+
+def found_elsewhere(kind: str, mine: str, num_replicas: int, rank: int) -> str | None:
+    """What another rank has, if it isn't what this one has; None: the same, or nothing yet.
+
+    Args: as of `require_same`.
+    """
+    if not (dist.is_available() and dist.is_initialized()) or dist.get_world_size() != num_replicas:
+        return None
+    store = _store()
+    if store is None:
+        return None
+    number = _begun[kind]
+    _begun[kind] += 1
+    first = store.compare_set(f"torch_dts/{kind}/{number}", "", mine).decode()
+    return None if first == mine else first
 
 
 def _store() -> Any:

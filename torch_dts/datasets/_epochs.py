@@ -24,6 +24,9 @@ _NEXT_EPOCH_WORD = 1
 _SEED_SET_WORD = 2  # nonzero once it holds a seed
 _SEED_WORD = 3
 _BY_WORKERS_WORD = 4  # epochs that workers began
+# Words that it leaves to us.
+_ALONE_WORD = 5  # nonzero once an epoch began that no ranks share
+_RANKS_WORD = 6  # number of ranks * 2^32 + rank, once the process that made the workers has some
 _MAX_EPOCH = 2**32 - 1
 
 
@@ -79,6 +82,12 @@ class EpochClock:
         if get_worker_info() is None:
             self._take_over()
         _native.set_next_epoch(self._board, epoch)
+        self._was_said = True
+
+    def take_was_said(self) -> bool:
+        """Whether `set_next` was called, in this process, since this was last asked."""
+        was_said, self._was_said = self._was_said, False
+        return was_said
 
     @property
     def next_epoch(self) -> int:
@@ -89,6 +98,26 @@ class EpochClock:
     def num_by_workers(self) -> int:
         """Epochs that worker processes began."""
         return int(self._board[_BY_WORKERS_WORD])
+
+    @property
+    def was_alone(self) -> bool:
+        """Whether an epoch began, here or in a worker, that no ranks share."""
+        return bool(self._board[_ALONE_WORD])
+
+    def note_alone(self) -> None:
+        """An epoch begins that no ranks share."""
+        self._board[_ALONE_WORD] = 1
+
+    @property
+    def ranks(self) -> tuple[int, int] | None:
+        """Number of ranks, and the rank, of the process that made the workers; None: it has not said."""
+        word = int(self._board[_RANKS_WORD])
+        return (word >> 32, word % 2**32) if word else None
+
+    def tell_ranks(self, num_replicas: int, rank: int) -> None:
+        """Tells workers that began before the process group was made."""
+        self._take_over()
+        self._board[_RANKS_WORD] = num_replicas * 2**32 + rank
 
     def drawn_seed(self) -> int:
         """The seed on the board; drawn now from torch's default generator if there is none."""
@@ -124,6 +153,7 @@ class EpochClock:
 
     def _start(self) -> None:
         self._owner = os.getpid()
+        self._was_said = False
         self._begun: dict[tuple[int, int], int] = {}
         _clocks.add(self)
 

@@ -14,7 +14,9 @@ from torch_dts._paths import display
 from torch_dts.datasets._agreement import require_same
 from torch_dts.datasets._chunks import EpochOrder, Share
 from torch_dts.datasets._decode import Transform, default_loader
+from torch_dts.datasets._epoch_agreement import EpochAgreement
 from torch_dts.datasets._epochs import EpochClock
+from torch_dts.datasets._group_watch import GroupWatch
 from torch_dts.datasets._iterable_state import Place, Position, StreamIterator, StreamResume
 from torch_dts.datasets._pixels import load_pixels
 from torch_dts.datasets._ranks import RankChoice
@@ -120,8 +122,11 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         default_loader(self.file)  # refuses what it has no image for
         load_pixels(self.file)
         self._clock = EpochClock()
+        self._group = GroupWatch(self._ranks, self._clock)
+        self._agreement = EpochAgreement()
         self._resume = StreamResume()
         self._is_compared = False
+        self._has_begun = False
         self._compare_seeds()
 
     @property
@@ -154,9 +159,12 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
         """
         self._compare_seeds()
         self._clock.set_next(epoch)
+        if self._is_comparable():  # here, since worker processes begin epochs without us
+            self._agreement.check(f"set/{self._kind}", epoch, True, *self._ranks.now())
 
     def __len__(self) -> int:
         """Samples this rank delivers in an epoch, over all workers."""
+        self._compare_seeds()
         return self._order(0, 0).share_of(len(self.file)).num_samples
 
     def _order(self, seed: int, epoch: int) -> EpochOrder:
@@ -220,9 +228,12 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
             self._resume.leave()
         # No generator: the epoch is claimed here and now, before set_epoch is called for the next.
         self._compare_seeds()
+        self._group.begin()
         epoch, seed = self._clock.claim(0 if self.seed is None and self.num_replicas > 1 else self.seed)
         if plan is None:
-            return StreamIterator(self, self._resume.begin(self, epoch, seed, share))
+            position = self._resume.begin(self, epoch, seed, share)
+            self._compare_first(position.place)
+            return StreamIterator(self, position)
         parts, rank_share = plan(epoch)
         return StreamIterator(self, Position(Place(epoch, seed, parts), share), rank_share)
 
@@ -233,14 +244,26 @@ class DTSIterableDataset(IterableDataset[tuple[Any, Any]]):
 
     def _compare_seeds(self) -> None:
         """Once, as soon as there is a process group. Worker processes have none that they could use."""
-        num_replicas, rank = self._ranks.now()
-        is_comparable = num_replicas > 1 and dist.is_available() and dist.is_initialized()
-        if self._is_compared or not self.shuffle or not is_comparable or get_worker_info() is not None:
+        self._group.look()
+        if self._is_compared or not self._is_comparable():
             return
         self._is_compared = True
-        kind = f"stream/{len(self.file)}/{self.file.fingerprint}"
         mine = f"seed {(self.seed or 0) % 2**64}, shuffle_window {self.shuffle_window}"
-        require_same(kind, mine, num_replicas, rank)
+        require_same(f"stream/{self._kind}", mine, *self._ranks.now())
+
+    def _compare_first(self, place: Place) -> None:
+        if self._is_comparable() and not self._has_begun:
+            self._has_begun = True
+            kind = f"begin/{self._kind}"
+            EpochAgreement().check(kind, place.epoch, False, *self._ranks.now(), parts=place.parts)
+
+    def _is_comparable(self) -> bool:
+        has_group = dist.is_available() and dist.is_initialized()
+        return self.shuffle and has_group and self.num_replicas > 1 and get_worker_info() is None
+
+    @property
+    def _kind(self) -> str:
+        return f"{len(self.file)}/{self.file.fingerprint}"
 
     def __repr__(self) -> str:
         window = f"window {self.shuffle_window}" if self.file.header.has_blocks else "uniform"

@@ -39,6 +39,11 @@ class RankChoice:
             return self._pickled
         return 1, 0
 
+    def learn(self, ranks: Ranks | None) -> None:
+        """What this worker process was told; None: nothing."""
+        if ranks is not None:
+            self._pickled = ranks
+
     def describe(self) -> str:
         """Says rank, number of ranks and where they come from; "" for a single rank."""
         num_replicas, rank = self.now()

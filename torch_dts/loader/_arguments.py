@@ -10,15 +10,19 @@ from typing import Any, Literal, TypeVar, cast
 import torch
 from torch.utils.data import DistributedSampler
 
+from torch_dts.backends._choice import BACKENDS, Backend
+from torch_dts.backends._dali_import import require_dali
 from torch_dts.datasets._ranks import RankChoice
 from torch_dts.datasets._shares import Uneven, check_uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_count, check_int, check_window
 from torch_dts.file._arguments import Verify, check_bool, check_callable, check_verify
 from torch_dts.loader._batch_plan import LastBatch, check_last_batch
+from torch_dts.loader._cuda_device import check_device, check_padding
 from torch_dts.loader._devices import Device, check_devices
 from torch_dts.loader._elastic import OrderKind, check_order
 from torch_dts.loader._memory import Mode
 from torch_dts.loader._sampler import is_distributed_shuffle
+from torch_dts.transforms._plan import Decoder, check_decoder
 from torch_dts.transforms._views import MAX_VIEWS
 
 OnError = Literal["raise", "replace"]
@@ -57,6 +61,11 @@ class Options:
     order: OrderKind = "shuffled"
     views: int = 1
     repeat: int = 1
+    backend: Backend = "auto"
+    decoder: Decoder = "auto"
+    device: Any = None
+    pad_channels: int | None = None
+    static_buffers: bool = False
 
     @property
     def window(self) -> int:
@@ -72,6 +81,7 @@ def check_options(options: Options) -> None:
     Raises:
         ValueError: A value is none of those allowed, or two arguments exclude each other.
         TypeError: One has another type.
+        ImportError: The backend is not installed.
     """
     check_callable("transform", options.transform)
     if options.seed is not None:
@@ -86,10 +96,17 @@ def check_options(options: Options) -> None:
     _one_of("on_error", options.on_error, ("raise", "replace"))
     check_verify(options.verify)
     check_order(options.order)
+    check_decoder(options.decoder)
     if options.reader_threads is not None:
         threads = check_int("reader_threads", options.reader_threads, "an int or None")
         check_count("reader_threads", threads, " or None")
-    check_devices(options.devices)
+    if check_devices(options.devices) is not None and options.device is not None:
+        raise ValueError(
+            f"device is {options.device!r} and devices is {options.devices!r}: give one of the two"
+        )
+    is_on_cpu = options.devices is None and check_device(options.device) is None
+    check_padding(options.pad_channels, is_on_cpu)
+    check_bool("static_buffers", options.static_buffers)
     for name in ("views", "repeat"):
         check_count(name, check_int(name, getattr(options, name), "an int"), "")
     if options.views * options.repeat > MAX_VIEWS:
@@ -97,12 +114,28 @@ def check_options(options: Options) -> None:
             f"views is {options.views} and repeat is {options.repeat}: {options.views * options.repeat} "
             f"augmentations of an image, expected at most {MAX_VIEWS}"
         )
+    if _one_of("backend", options.backend, BACKENDS) == "dali":
+        require_dali()
     RankChoice(options.num_replicas, options.rank)
     if options.distributed and options.num_replicas is not None:
         raise ValueError(
             f"distributed=True takes the ranks from torch.distributed, but num_replicas is "
             f"{options.num_replicas} and rank is {options.rank}: give one of the two"
         )
+
+
+def check_numbers(**numbers: Any) -> None:
+    """Checks what torch takes in its constructor, and stumbles over when an epoch begins.
+
+    Args:
+        numbers: By the name of the argument; None: not given.
+
+    Raises:
+        TypeError: One is no integer.
+    """
+    for name, value in numbers.items():
+        if value is not None and not hasattr(value, "__index__"):
+            raise TypeError(f"{name} is {value!r}, expected an int or None")
 
 
 def check_batches(

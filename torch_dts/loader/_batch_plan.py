@@ -14,6 +14,11 @@ from torch_dts.loader._order import Order
 LastBatch = Literal["partial", "drop", "fill"]
 
 
+def filled(last_batch: LastBatch) -> LastBatch:
+    """What makes all batches one shape, nearest to what was asked for."""
+    return "fill" if last_batch == "partial" else last_batch
+
+
 class BatchRule(NamedTuple):
     """How samples are cut into batches.
 

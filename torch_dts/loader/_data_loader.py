@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch.utils.data import IterableDataset, Sampler
 
 from torch_dts._exit import the_exit
+from torch_dts.backends._choice import Backend, chosen_backend
 from torch_dts.datasets import DTSIterableDataset
 from torch_dts.datasets._shares import Uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_int
@@ -19,13 +21,15 @@ from torch_dts.loader._arguments import (
     OnError,
     Options,
     check_batches,
+    check_numbers,
     check_options,
     refuse_for_iterable,
     refuse_ranks,
 )
-from torch_dts.loader._batch_plan import LastBatch
+from torch_dts.loader._attributes import LoaderAttributes
+from torch_dts.loader._batch_plan import LastBatch, filled
 from torch_dts.loader._datasets import open_path, with_transform
-from torch_dts.loader._devices import Device, check_devices
+from torch_dts.loader._devices import Device
 from torch_dts.loader._elastic import OrderKind
 from torch_dts.loader._epoch import batching_of, check_order_is_known, num_batches_of
 from torch_dts.loader._load_state import load_state
@@ -37,17 +41,17 @@ from torch_dts.loader._resume import Resume
 from torch_dts.loader._sampler import stream_order
 from torch_dts.loader._source import default_workers_for
 from torch_dts.loader._stats import LoaderStats
+from torch_dts.transforms._plan import Decoder
 
 
-class DataLoader(torch.utils.data.DataLoader[Any]):
+class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
     """torch's DataLoader with native threads in the place of worker processes.
 
     Takes DTSDataset and DTSIterableDataset (or the path of a ``.dts`` file or of a folder of
     images), torchvision's ImageFolder, DatasetFolder, MNIST, FashionMNIST, KMNIST, EMNIST, CIFAR10
-    and CIFAR100, and
-    Subset and ConcatDataset of them. Their transform is read and run natively, with the
-    pixels that torchvision and Pillow give. Batches are what torch's DataLoader makes of the
-    same dataset: ``[images, labels]``, float32 ``[B, C, H, W]`` (or what the transform gives)
+    and CIFAR100, and Subset and ConcatDataset of them. Their transform is read and run natively,
+    with the pixels that torchvision and Pillow give. Batches are what torch's DataLoader makes of
+    the same dataset: ``[images, labels]``, float32 ``[B, C, H, W]`` (or what the transform gives)
     and int64 ``[B]``.
 
     Where a transform can't be read, or the dataset has code of its own, torch's worker
@@ -115,15 +119,26 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             epoch of one rank side by side, so that the batches of all ranks together are the same
             for any number of ranks with the same ``batch_size * num_replicas``. Samples are then
             read singly, with read-ahead.
+        device: Where batches are put: None or "cpu", or a CUDA device ("cuda": torch's current one when
+            an epoch begins). Pixels go there as bytes, one copy a batch beside what the device does, and
+            become values there, with the bits of the CPU's (docs/gpu.md); no `pin_memory` is needed.
+        pad_channels: 4: on a GPU images have a fourth channel, of zeros.
+        static_buffers: All batches come in the same tensors, each overwriting the one before, as CUDA
+            graphs need it; to keep a batch, clone it. A last batch that isn't full is filled
+            (``last_batch="fill"``), or left out with `drop_last`.
         devices: Feed several devices from this process: each step yields a list with one batch for
             each. Device d of D in rank r of R gets the batches of rank ``r * D + d`` of ``R * D``.
             `batch_size` is of each device; worker w of `num_workers` works for device w % D (a
             device without workers: the caller's thread).
+        backend: What decodes: "cpu" (this package's threads, with Pillow's pixels), "dali" (NVIDIA
+            DALI, which must be installed: docs/gpu.md) or "auto": "cpu".
         reader_threads: Threads that read, of each device; None: chosen.
         pin_threads: Bind each worker to a CPU of its own, while there are enough: also where torchrun's
             local ranks share them.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
             other doesn't (training and validation in turn).
+        decoder: "libjpeg" leaves all JPEGs to libjpeg-turbo; "auto" reads usual ones with our own, faster
+            decoder where the CPU has AVX2. The pixels are the same.
 
     Attributes: every argument, and torch's.
 
@@ -131,6 +146,8 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         ValueError, TypeError: As torch's DataLoader; for the arguments beyond it with the
             value found and what was expected.
         OSError, CorruptFileError: The file of a path can't be opened.
+        ImportError: ``backend="dali"`` without DALI.
+        RuntimeError: `device` is a CUDA device, and CUDA does not run here.
     """
 
     def __init__(
@@ -172,10 +189,15 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         return_mask: bool | None = None,
         views: int = 1,
         repeat: int = 1,
+        device: Device | None = None,
         devices: Sequence[Device] | None = None,
+        pad_channels: int | None = None,
+        static_buffers: bool = False,
+        backend: Backend = "auto",
         reader_threads: int | None = None,
         pin_threads: bool = False,
         share_buffers_with: DataLoader | None = None,
+        decoder: Decoder = "auto",
     ) -> None:
         seed = None if seed is None else check_int("seed", seed, "an int or None")
         options = Options(
@@ -199,10 +221,18 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             order=order,
             return_mask=return_mask,
             devices=devices,
+            device=device,
+            pad_channels=pad_channels,
+            static_buffers=static_buffers,
+            backend=backend,
             reader_threads=reader_threads,
             pin_threads=pin_threads,
+            decoder=decoder,
         )
         check_options(options)
+        if static_buffers and batch_size is not None and batch_sampler is None and not drop_last:
+            last_batch = filled(last_batch)
+            options = replace(options, last_batch=last_batch)
         check_batches(options, batch_size, drop_last, sampler, batch_sampler)
         if share_buffers_with is not None and not isinstance(share_buffers_with, DataLoader):
             raise TypeError(f"share_buffers_with is {share_buffers_with!r}, expected a torch_dts.DataLoader")
@@ -240,29 +270,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             pin_memory_device=pin_memory_device,
             in_order=in_order,
         )
+        check_numbers(num_workers=num_workers, prefetch_factor=prefetch_factor)
         self.shuffle = shuffle
-        self.transform = transform
-        self.seed = seed
-        self.mode: Mode = mode
-        self.shuffle_window = shuffle_window
-        self.reproducible = reproducible
-        self.dtype = dtype
-        self.memory_format = memory_format
-        self.return_index = return_index
-        self.on_error: OnError = on_error
-        self.verify: Verify = verify
-        self.num_replicas = num_replicas
-        self.rank = rank
-        self.distributed = distributed
-        self.views = views
-        self.repeat = repeat
-        self.uneven: Uneven = uneven
-        self.last_batch: LastBatch = last_batch
-        self.order: OrderKind = order
-        self.return_mask = return_mask
-        self.devices = check_devices(devices)
-        self.reader_threads = reader_threads
-        self.pin_threads = pin_threads
+        self._take(options)
         self.share_buffers_with = share_buffers_with
         self._window = options.window
         if last_batch == "drop" and batch_sampler is None:
@@ -292,7 +302,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
             raise SystemExit
         try:
             begun = self._run.begin(self)
-            return self._python_run.begin(self, begun) if isinstance(begun, str) else begun
+            if not isinstance(begun, str):
+                return begun
+            return self._python_run.begin(self, begun, self._run.staging.finisher(self))
         finally:
             the_exit.leave()
             the_exit.leave_thread()
@@ -325,10 +337,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
     def state_dict(self) -> dict[str, Any]:
         """Where the loader is: what `load_state_dict` needs to go on from here, exactly.
 
-        The place is that behind the last batch that the latest iterator has delivered; what was
-        read ahead does not count. Behind the end of an epoch, and before the first, it is the
-        beginning of the next one. It is the same on all ranks. With ``seed=None`` the seed is
-        drawn now.
+        The place is that behind the last batch that the latest iterator has delivered; what was read
+        ahead does not count. Behind the end of an epoch, and before the first, it is the beginning of
+        the next one. It is the same on all ranks. With ``seed=None`` the seed is drawn now.
 
         Returns:
             Plain values that pickle and JSON take, but for what a sampler's own ``state_dict``
@@ -337,7 +348,9 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         Raises:
             OSError: A file of a folder is gone.
         """
-        return self._resume.state_dict(self.dataset, batching_of(self, self._window), self._epochs, self.seed)
+        batching = batching_of(self, self._window)
+        state = self._resume.state_dict(self.dataset, batching, self._epochs, self.seed)
+        return {**state, "backend": chosen_backend(self.backend)}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state` was saved, each later one is the next epoch.
@@ -383,10 +396,3 @@ class DataLoader(torch.utils.data.DataLoader[Any]):
         """
         self._run.close()
         self._python_run.close()
-
-    def effective_dataset(self) -> Any:
-        """The dataset with the loader's transform."""
-        return self.dataset if self.transform is None else with_transform(self.dataset, self.transform)
-
-    def check_worker_number_rationality(self) -> None:
-        """Nothing to warn of: more threads than CPUs do no harm, unlike torch's processes."""

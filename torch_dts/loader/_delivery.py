@@ -25,6 +25,7 @@ class Delivery:
         pins_memory: Into memory that copies to a device faster.
         is_list: An image is a list of its views, as a transform gives it that makes several.
         repeat: The views of a sample go to so many batches, one after the other.
+        owns_labels: Labels come as a copy already.
     """
 
     collate_fn: Callable[[Any], Any]
@@ -35,6 +36,12 @@ class Delivery:
     pins_memory: bool = False
     is_list: bool = False
     repeat: int = 1
+    owns_labels: bool = False
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a batch is handed out as it is: nothing of the caller's looks at its images."""
+        return self.is_batched and self.collate_fn is default_collate
 
     def split(self, views: list[Tensor]) -> list[Any]:
         """The `images` of each of the `repeat` batches that a native one holds."""
@@ -60,7 +67,7 @@ class Delivery:
             columns += [values.tolist() for values in further]
             return self.collate_fn(list(zip(*columns, strict=True)))
         # A copy of the labels, so that keeping them does not keep the images' memory.
-        targets: Any = labels.clone()
+        targets: Any = labels if self.owns_labels else labels.clone()
         if self.target_transform is not None:
             targets = tuple(self._targets(labels))  # as torch passes them on: of text that is what comes out
             targets = default_collate(targets)

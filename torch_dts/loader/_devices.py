@@ -8,13 +8,13 @@ Each has an engine; the workers of the process are dealt to them in turn.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor
 
 from torch_dts._exit import the_exit
+from torch_dts.loader._batch_tree import map_tensors
 
 if TYPE_CHECKING:
     from torch_dts.loader._iterator import LoaderIterator
@@ -22,13 +22,15 @@ if TYPE_CHECKING:
 
 Device = torch.device | str | int
 
+_NUM_INDICES = 128  # of a torch.device
+
 
 def check_devices(devices: Any) -> list[Device] | None:
     """`devices`, checked, as a list.
 
     Raises:
         TypeError: It is no list or tuple of devices.
-        ValueError: It is empty, or torch knows no such device.
+        ValueError: It is empty, or torch knows no such device, by name or number.
     """
     if devices is None:
         return None
@@ -39,6 +41,9 @@ def check_devices(devices: Any) -> list[Device] | None:
     for device in devices:
         if isinstance(device, bool) or not isinstance(device, Device):
             raise TypeError(f"devices holds {device!r}, expected a torch.device, its name or its number")
+        number = str(device).rpartition(":")[2]
+        if number.isdecimal() and int(number) >= _NUM_INDICES:  # torch takes it modulo 256 or so
+            raise ValueError(f"devices holds {device!r}, expected a device number below {_NUM_INDICES}")
         try:
             torch.device(device)
         except RuntimeError as error:  # torch's words don't say where it came from
@@ -161,20 +166,4 @@ def to_device(data: Any, device: torch.device) -> Any:
     """What a loader yields with its tensors on a device; all else stays as it is."""
     if device.type == "cpu":
         return data
-    if isinstance(data, Tensor):
-        return data.to(device, non_blocking=True)
-    if isinstance(data, Mapping):
-        moved = {key: to_device(value, device) for key, value in data.items()}
-        return moved if type(data) is dict else _rebuilt(data, moved)
-    if isinstance(data, tuple) and hasattr(data, "_fields"):
-        return type(data)(*(to_device(value, device) for value in data))
-    if isinstance(data, (list, tuple)):
-        return type(data)(to_device(value, device) for value in data)
-    return data
-
-
-def _rebuilt(data: Mapping[Any, Any], values: dict[Any, Any]) -> Any:
-    try:
-        return type(data)(values)  # type: ignore[call-arg]
-    except TypeError:  # it can't be made of a dict
-        return values
+    return map_tensors(data, lambda tensor: tensor.to(device, non_blocking=True))

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from torch_dts import _native
 from torch_dts._exit import the_exit
+from torch_dts.backends._dali_spec import DaliSpec
 from torch_dts.loader._pieces import Piece
 from torch_dts.loader._recognise import Recognised
 from torch_dts.loader._stats import LoaderStats, from_native
@@ -45,6 +46,9 @@ class EngineOptions(NamedTuple):
     reader_threads: int
     check_blocks: bool
     num_all_workers: int | None = None  # of all engines that work at once; None: its own are all
+    device: int = -1  # the CUDA device that batches go to, for which their memory is locked; -1: none
+    pci_bus_id: str = ""  # where it is
+    dali: DaliSpec | None = None  # DALI decodes, and the engine is a DaliEngine; None: native threads
 
 
 class Wanted(NamedTuple):
@@ -81,6 +85,9 @@ class Engine:
         plan: The transform (torch_dts.transforms); `start` may give another.
         options: Threads and the like.
         buffers: Shared with other loaders; None: its own.
+
+    Attributes:
+        keeps_memory: `take_memory` will be asked for the memory of each batch.
     """
 
     def __init__(
@@ -100,7 +107,12 @@ class Engine:
             reader_threads=options.reader_threads,
             check_blocks=options.check_blocks,
             buffers=-1 if buffers is None else buffers.handle(),
+            outlines=options.dali is not None,
+            device=options.device,
+            pci_bus_id=options.pci_bus_id,
         )
+        self.keeps_memory = False
+        self._memory: Tensor | None = None
         self._finalizer = weakref.finalize(self, _close_loader, self._handle, self.pid)
         _engines.add(self)
 
@@ -135,7 +147,17 @@ class Engine:
 
     def next(self, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
         """TIMEOUT, BATCH or END; images of each view, labels, indices, and slots that Python is to fill."""
-        return _native.loader_next(self._handle, timeout_ms)
+        state, images, labels, indices, slots, memory = _native.loader_next(self._handle, timeout_ms)
+        if self.keeps_memory:
+            self._memory = memory
+        return state, images, labels, indices, slots
+
+    def take_memory(self) -> Tensor:
+        """All memory of the batch that `next` gave last (``_native.loader_next``); once for each batch."""
+        memory, self._memory = self._memory, None
+        if memory is None:
+            raise RuntimeError("the engine has given no batch")
+        return memory
 
     def take_foreign(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Samples for Python found since the last call: info ``[k, 7]``, arena, offsets, sizes."""
@@ -196,7 +218,7 @@ class EnginePool:
         taken: list[Engine] = []
         try:
             for each, fitting in zip(wanted, found, strict=True):
-                taken.append(fitting or Engine(recognised, plan, each.options, each.buffers))
+                taken.append(fitting or _make(recognised, plan, each.options, each.buffers))
         except BaseException:
             for engine in {*taken, *filter(None, found)}:
                 self._retire(engine)
@@ -265,6 +287,14 @@ class EnginePool:
 
     def __setstate__(self, state: dict[str, object]) -> None:
         EnginePool.__init__(self)
+
+
+def _make(recognised: Recognised, plan: str, options: EngineOptions, buffers: SharedBuffers | None) -> Engine:
+    if options.dali is None:
+        return Engine(recognised, plan, options, buffers)
+    from torch_dts.backends._dali_engine import DaliEngine  # it is an Engine
+
+    return DaliEngine(recognised, plan, options, buffers)
 
 
 def _pop_fitting(idle: list[Engine], recognised: Recognised, wanted: Wanted) -> Engine | None:

@@ -24,8 +24,9 @@ from torch_dts.loader._sampler import (
     is_distributed_shuffle,
     stream_order,
 )
-from torch_dts.loader._seed_agreement import require_same_seed
+from torch_dts.loader._seed_agreement import kind_of, processes_of, require_same_seed
 from torch_dts.loader._source import LoaderSource, reason_for_python
+from torch_dts.loader._state import Place
 
 if TYPE_CHECKING:
     from torch_dts.loader._data_loader import DataLoader
@@ -213,37 +214,66 @@ def claim_epoch(
         resume: Knows what of the epoch was delivered before.
 
     Raises:
-        ValueError: Another rank has another seed.
+        ValueError: Another rank has another seed, or was told another epoch.
     """
     order_seed, epoch = epochs.claim()
     choice_seed = order_seed if seed is None else seed
     order = batching.order
     if order is not None and is_first and order.num_replicas > batching.num_devices:
         require_same_seed(order, order_seed, batching.num_devices)
-    place, batching, delivered = (resume or Resume()).begin(batching, order_seed, choice_seed, epoch)
+    resume = resume or Resume()
+    completed = resume.completed
+    place, batching, delivered = resume.begin(batching, order_seed, choice_seed, epoch)
+    if order is not None:
+        _compare_epoch(resume, order, batching.num_devices, place, epochs.take_was_said(), completed)
     return Claim(order_seed, choice_seed, epoch, batching, delivered, place.num_repeated)
 
 
-def epoch_of(claim: Claim, source: LoaderSource, device: int = 0) -> Epoch:
+def _compare_epoch(
+    resume: Resume, order: Order, num_devices: int, place: Place, was_said: bool, completed: int | None
+) -> None:
+    if order.num_replicas > num_devices:
+        if not order.shuffle:  # whichever epoch it is, the samples are the same
+            was_said, completed = False, None
+        resume.agreement.check(
+            f"epoch/{kind_of(order)}",
+            place.epoch if order.shuffle else 0,
+            was_said,
+            *processes_of(order, num_devices),
+            parts=place.parts,
+            completed=completed,
+        )
+
+
+def epoch_of(claim: Claim, source: LoaderSource, device: int = 0, whole_batches: bool = False) -> Epoch:
     """A claimed epoch as pieces.
 
     Args:
         claim: From `claim_epoch`.
         source: What is read.
         device: For which device of the process. Of several, none counts for the loader.
+        whole_batches: As of `Reading`.
     """
     batching = claim.batching
     delivered = claim.delivered if batching.num_devices == 1 else Delivered()
     order = batching.order
     if order is None:
         batches = filled_batches(batching.batches, batching.rule)
-        pieces = sampled_pieces(batches, source.sample_map, source.mean_bytes, batching.num_skipped)
+        pieces = sampled_pieces(
+            batches,
+            source.sample_map,
+            source.mean_bytes,
+            batching.num_skipped,
+            whole_batches,
+            _name_of(batching.sampler),
+        )
         return Epoch(claim.seed, claim.epoch, pieces, False, delivered, claim.num_repeated)
     order = replace(order, rank=order.rank + device)
     share = plan_share(order, batching.rule)
     stream = order.stream(claim.order_seed, claim.epoch, share)
     earlier = order.delivered(claim.order_seed, claim.epoch, share)
-    pieces = planned_pieces(order, stream, source.sample_map, batching.rule, _reading(order, source), earlier)
+    reading = _reading(order, source)._replace(whole_batches=whole_batches)
+    pieces = planned_pieces(order, stream, source.sample_map, batching.rule, reading, earlier)
     return Epoch(claim.seed, claim.epoch, pieces, order.has_groups, delivered, claim.num_repeated)
 
 
@@ -312,7 +342,11 @@ def begin_iterable_epoch(loader: DataLoader, epochs: Epochs, window: int, resume
     epoch = epochs.next_epoch
     if not isinstance(loader.dataset, DTSIterableDataset):
         epochs.set_next((epoch + 1) % (1 << 32))
-    return resume.begin(batching_of(loader, window), None, None, epoch)
+    batching, completed = batching_of(loader, window), resume.completed
+    begun = resume.begin(batching, None, None, epoch)
+    if batching.order is not None:
+        _compare_epoch(resume, batching.order, 1, begun.place, epochs.take_was_said(), completed)
+    return begun
 
 
 def _index_batches(indices: Tensor, stream: Stream, rule: BatchRule) -> Iterator[IndexBatch]:
@@ -336,3 +370,9 @@ class _Singly:
 
     def __iter__(self) -> Iterator[list[int]]:
         return ([index] for index in self._sampler)
+
+
+def _name_of(sampler: Any) -> str:
+    """What errors call a sampler."""
+    inner = sampler.sampler if type(sampler) is BatchSampler else sampler
+    return f"the {'batch ' if inner is sampler else ''}sampler ({type(inner).__name__})"

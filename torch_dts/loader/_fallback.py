@@ -70,8 +70,25 @@ class FallbackLoader(torch.utils.data.DataLoader[Any]):
         self._next = (seed, (epoch + 1) % (1 << 32))
         if self._seeds is not None:
             self._seeds.seed, self._seeds.epoch = seed, epoch
-        batches = super().__iter__()
+        batches = self._begun()
         return batches if self._repeat == 1 else RepeatedBatches(batches, self._repeat)
+
+    def _begun(self) -> Any:
+        self._drop_dead_workers()
+        try:
+            return super().__iter__()
+        except RuntimeError:  # one that was dying was seen by torch
+            if not self._drop_dead_workers():
+                raise
+            return super().__iter__()
+
+    def _drop_dead_workers(self) -> bool:
+        """Persistent workers of which one is gone, as after Ctrl-C, which all of them get, are made anew."""
+        kept = self._iterator
+        if kept is None or all(worker.is_alive() for worker in getattr(kept, "_workers", ())):
+            return False
+        self._iterator = None
+        return True
 
 
 def fallback_loader(

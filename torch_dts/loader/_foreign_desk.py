@@ -137,8 +137,16 @@ class ForeignDesk:
             self._workers().submit(key, bytes(encoded), index, occurrence, *self._choices)
             self._waiting[batch, slot] = sample, key
 
-    def fill(self, batch: int, views: list[Tensor], slots: list[int]) -> None:
+    def fill(
+        self, batch: int, views: list[Tensor], slots: list[int], places: Sequence[int] | None = None
+    ) -> None:
         """Puts the samples of a batch into its images, ``[n, C, H, W]`` of each view.
+
+        Args:
+            batch: Its number.
+            views: The images.
+            slots: The samples' places in the batch.
+            places: Theirs in `views`; None: the same.
 
         Raises:
             Exception: Pillow's own for a bad sample, with the sample in its text.
@@ -146,7 +154,7 @@ class ForeignDesk:
         # A list, and nothing in local names: an error that its own traceback leads to would keep
         # the iterator and its threads until the garbage is collected.
         errors: list[Exception] = []
-        for slot in slots:
+        for slot, place in zip(slots, slots if places is None else places, strict=True):
             sample, waiting = self._waiting.pop((batch, slot))
             try:
                 if isinstance(waiting, Exception):
@@ -154,11 +162,11 @@ class ForeignDesk:
                     del waiting
                     raise found.pop()
                 for images, made in zip(views, self._workers().result(waiting), strict=True):
-                    images[slot].copy_(made)
+                    images[place].copy_(made)
             except Exception as error:
                 extend_message(error, self._recognised.describe(sample))
                 if self._on_error == "replace":
-                    self._pool.replace([images[slot] for images in views], error)
+                    self._pool.replace([images[place] for images in views], error)
                 else:  # the others of the batch are taken too
                     errors.append(error)
         if errors:

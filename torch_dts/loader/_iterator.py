@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 
 from torch_dts._exit import the_exit
+from torch_dts.loader._cuda_stage import Stage
 from torch_dts.loader._delivery import Delivery
 from torch_dts.loader._engine import BATCH, END, Engine, EnginePool
 from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._foreign_desk import ForeignDesk
 from torch_dts.loader._pieces import Piece
+from torch_dts.loader._static_buffers import StaticBuffers
 
 
 class _NoBatchYet(Exception):
@@ -44,6 +46,8 @@ class LoaderIterator:
         num_batches: Of the epoch, for ``len``; None: not known.
         timeout: Seconds to wait for a batch; 0: for ever.
         is_alone: False: it is one of several at once, and the caller's time is counted elsewhere.
+        stage: Puts batches on a device; None: they stay where they are.
+        static: Tensors that all batches come in; None: each has its own.
     """
 
     def __init__(
@@ -56,6 +60,8 @@ class LoaderIterator:
         num_batches: int | None,
         timeout: float,
         is_alone: bool = True,
+        stage: Stage | None = None,
+        static: StaticBuffers | None = None,
     ) -> None:
         self._pool = pool
         self._engine = engine
@@ -67,6 +73,8 @@ class LoaderIterator:
         self._num_batches = num_batches
         self._timeout = timeout
         self._is_alone = is_alone
+        self._stage = stage
+        self._static = static
         self._pid = os.getpid()
         self._num_appended = 0
         self._num_delivered = 0  # native batches, each of which may be several of the caller's
@@ -141,7 +149,9 @@ class LoaderIterator:
         self._num_delivered += 1
         try:
             further = [column.take(labels.numel()) for column in self._further]
-            if slots.numel():
+            if self._stage is not None and self._stage.splits:
+                views, labels = self._upload(self._stage, number, labels, slots)
+            elif slots.numel():
                 self._foreign.fill(number, views, slots.tolist())
         except BaseException as error:
             self._after_error(error)
@@ -152,10 +162,26 @@ class LoaderIterator:
         self._num_dropped = 0
         return self._hand_out()
 
+    def _upload(
+        self, stage: Stage, number: int, labels: Tensor, slots: Tensor
+    ) -> tuple[list[Tensor], Tensor]:
+        """Queues a batch of bytes for the device; samples of Python's workers follow as they are."""
+        memory = self._engine.take_memory()
+        late = stage.late_images(slots.numel())
+        if slots.numel():
+            self._foreign.fill(number, late, slots.tolist(), range(slots.numel()))
+        views, on_device = stage.upload(memory, labels.numel(), slots, late)
+        # Targets are made of numbers, on the host.
+        return views, on_device if self._delivery.target_transform is None else labels
+
     def _hand_out(self) -> Any:
         batch = self._left.popleft()
         try:
             made = self._delivery.hand_out(*batch)
+            if self._stage is not None:
+                made = self._stage.finish(made)
+            elif self._static is not None:
+                made = self._static.write(made)
         except BaseException as error:
             self._after_error(error)
             raise

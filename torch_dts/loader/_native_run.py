@@ -6,20 +6,26 @@ from __future__ import annotations
 import operator
 import warnings
 import weakref
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from torch_dts.backends._choice import chosen_backend
+from torch_dts.backends._dali_options import with_dali
 from torch_dts.file._arguments import check_callable
+from torch_dts.loader._cuda_stage import Stage
 from torch_dts.loader._datasets import check_files
 from torch_dts.loader._delivery import Delivery
 from torch_dts.loader._devices import DevicesIterator, split_workers
-from torch_dts.loader._engine import EngineOptions, EnginePool, SharedBuffers, Wanted
+from torch_dts.loader._engine import Engine, EngineOptions, EnginePool, SharedBuffers, Wanted
 from torch_dts.loader._epoch import Batching, batching_of, claim_epoch, epoch_of
 from torch_dts.loader._foreign_desk import ForeignDesk, ForeignPool
 from torch_dts.loader._iterator import LoaderIterator
 from torch_dts.loader._pinning import cpus_of_workers
 from torch_dts.loader._source import LoaderSource, SourceCache
+from torch_dts.loader._staging import Split, Staging, near_device, split_for
 from torch_dts.loader._stats import LoaderStats
 from torch_dts.loader._threads import default_reader_threads
 from torch_dts.transforms._views import encode_views, parts_of, read_views
@@ -38,6 +44,7 @@ class NativeRun:
         self._buffers: SharedBuffers | None = None
         self._checked: weakref.ref[LoaderSource] | None = None
         self._num_epochs = 0
+        self.staging = Staging()
 
     def share_buffers(self, other: NativeRun) -> None:
         """Uses the same memory for blocks as another loader from now on."""
@@ -63,7 +70,7 @@ class NativeRun:
         )
         if reading.plans is None:
             return reading.reason
-        plan = encode_views(reading.plans, loader.dtype, loader.memory_format, loader.repeat)
+        plan = encode_views(reading.plans, loader.dtype, loader.memory_format, loader.repeat, loader.decoder)
         if loader.verify == "file" and (self._checked is None or self._checked() is not source):
             check_files(loader.dataset)
             self._checked = weakref.ref(source)
@@ -72,21 +79,29 @@ class NativeRun:
             _warn_of_cost(loader, batching, source)
         delivery = _delivery_of(loader, recognised.target_transform, batching, reading.is_list)
         options = _engine_options(loader, source, batching.returns_mask)
-        engines = self._engines.take_all(
-            recognised, plan, _wanted(options, batching.num_devices, self._buffers)
-        )
+        if chosen_backend(loader.backend) == "dali":
+            options = with_dali(options, loader, recognised, reading.plans)
+        stages = self.staging.stages(loader)
+        split = split_for(loader, reading.plans, delivery, options) if any(stages) else None
+        engines = self._engines.take_all(recognised, plan, _wanted(options, stages, self._buffers))
         try:
             claim = claim_epoch(batching, loader._epochs, loader.seed, self._num_epochs == 0, loader._resume)
-            epochs = [epoch_of(claim, source, device) for device in range(batching.num_devices)]
-            for engine in engines:
-                engine.start(plan, claim.seed, claim.epoch)
+            holds = options.dali is not None
+            epochs = [epoch_of(claim, source, device, holds) for device in range(batching.num_devices)]
+            for engine, stage in zip(engines, stages, strict=True):
+                native = _begin_stage(engine, stage, split)
+                engine.start(native or plan, claim.seed, claim.epoch)
         except BaseException:
             for engine in engines:
                 self._engines.give_back(engine)
             raise
         self._num_epochs += 1
+        places = range(len(engines))
+        statics = [self.staging.static(loader, delivery.pins_memory, place) for place in places]
+        if statics[0] is not None:
+            delivery = replace(delivery, pins_memory=False)  # they are pinned, once
         iterators = []
-        for engine, epoch in zip(engines, epochs, strict=True):
+        for engine, epoch, stage, static in zip(engines, epochs, stages, statics, strict=True):
             desk = ForeignDesk(
                 self._foreign,
                 recognised,
@@ -97,12 +112,26 @@ class NativeRun:
                 claim.epoch,
                 loader.on_error,
             )
-            arguments = (_num_batches(loader), float(loader.timeout), loader.devices is None)
-            iterators.append(LoaderIterator(self._engines, engine, epoch, delivery, desk, *arguments))
+            owns = stage is not None and stage.splits
+            iterators.append(
+                LoaderIterator(
+                    self._engines,
+                    engine,
+                    epoch,
+                    replace(delivery, owns_labels=True) if owns else delivery,
+                    desk,
+                    _num_batches(loader),
+                    float(loader.timeout),
+                    loader.devices is None,
+                    stage,
+                    static,
+                )
+            )
         if loader.devices is None:
             return iterators[0]
         counts_consumer = None if options.num_workers else self._engines.add_consumer_time
-        return DevicesIterator(iterators, loader.devices, claim.delivered, counts_consumer)
+        devices = [stage.device if stage else at for stage, at in zip(stages, loader.devices, strict=True)]
+        return DevicesIterator(iterators, devices, claim.delivered, counts_consumer)
 
     def stats(self) -> LoaderStats:
         """Counts and times of all epochs."""
@@ -110,6 +139,7 @@ class NativeRun:
 
     def close(self) -> None:
         """Ends threads and worker processes, lets go of memory and files."""
+        self.staging.close()
         self._engines.close()
         self._foreign.close()
         self._sources.clear()
@@ -144,21 +174,35 @@ def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool
     )
 
 
-def _wanted(options: EngineOptions, num_engines: int, buffers: SharedBuffers | None) -> list[Wanted]:
+def _begin_stage(engine: Engine, stage: Stage | None, split: Split | None) -> str:
+    """Begins a stage's epoch; returns what native threads run for it, "" where that is the whole plan."""
+    if stage is not None:
+        stage.begin(split.tails if split else ())
+    engine.keeps_memory = stage is not None and split is not None
+    return split.plan if split and stage is not None else ""
+
+
+def _wanted(
+    options: EngineOptions, stages: Sequence[Stage | None], buffers: SharedBuffers | None
+) -> list[Wanted]:
     """An engine for each device, with its part of the workers. What is shared, one can use at a time."""
     wanted = []
+    num_engines = len(stages)
     for device, num_workers in enumerate(split_workers(options.num_workers, num_engines)):
         # Worker w of the process works for device w % num_engines.
         part = options._replace(num_workers=num_workers, cpus=options.cpus[device::num_engines])
         if num_engines > 1:
             part = part._replace(num_all_workers=options.num_workers)
+        part = near_device(part, stages[device], options.num_workers, device, num_engines)
         wanted.append(Wanted(part, buffers if device == 0 else None))
     return wanted
 
 
 def _delivery_of(loader: DataLoader, target_transform: Any, batching: Batching, is_list: bool) -> Delivery:
-    pins_memory = loader.pin_memory and torch.accelerator.is_available()
-    if loader.pin_memory and not pins_memory:
+    # What goes to a device is pinned on its way, and comes out there.
+    wants = loader.pin_memory and loader.device is None
+    pins_memory = wants and torch.accelerator.is_available()
+    if wants and not pins_memory:
         warnings.warn(  # torch's words
             "'pin_memory' argument is set as true but no accelerator is found, then device pinned memory "
             "won't be used.",

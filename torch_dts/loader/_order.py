@@ -91,11 +91,13 @@ class Reading(NamedTuple):
         keeps_bytes: Blocks stay in memory once read, so that border blocks are read whole.
         most_single_bytes: So much at most is read singly to begin with, beside blocks that
             hold the same samples; None: no limit.
+        whole_batches: What is read singly ends where a batch does.
     """
 
     mean_bytes: float
     keeps_bytes: bool = False
     most_single_bytes: int | None = None
+    whole_batches: bool = False
 
 
 @dataclass(frozen=True)
@@ -288,6 +290,8 @@ def cut_units(stream: Stream, batch_size: int, reading: Reading) -> Iterator[Uni
         reading: What else decides.
     """
     step = unit_samples(reading.mean_bytes)
+    if reading.whole_batches:
+        step = -(-step // batch_size) * batch_size
     if stream.groups is None:
         yield from (Unit(part, _NONE) for part in _split(stream.ids, step))
     else:

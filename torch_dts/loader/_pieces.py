@@ -8,9 +8,10 @@ sampler, whose indices are asked for a few batches ahead (it may be endless).
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -69,21 +70,40 @@ class SampleMap:
         """The source's samples of dataset indices."""
         return indices if self.samples is None else self.samples[indices]
 
-    def checked(self, indices: Iterable[int]) -> Tensor:
+    def checked(self, indices: Sequence[Any], sampler: str = "the sampler") -> Tensor:
         """A sampler's indices as int64, negative ones counted from the end.
+
+        Args:
+            sampler: What errors call it.
 
         Raises:
             IndexError: The dataset has no such sample.
             TypeError: One is no integer.
         """
-        found = torch.tensor([operator.index(index) for index in indices], dtype=torch.int64, device="cpu")
-        wrong = (found < -self.num_samples) | (found >= self.num_samples)
-        if bool(wrong.any()):
-            index = int(found[wrong][0])
-            raise IndexError(
-                f"the sampler gave index {index}, but the dataset has {self.num_samples} samples"
+        try:
+            found = torch.tensor(
+                [operator.index(index) for index in indices], dtype=torch.int64, device="cpu"
             )
+        except (TypeError, ValueError):  # ValueError: beyond 64 bits
+            raise self._refused(indices, sampler) from None
+        if bool(((found < -self.num_samples) | (found >= self.num_samples)).any()):
+            raise self._refused(indices, sampler)
         return torch.where(found < 0, found + self.num_samples, found)
+
+    def _refused(self, indices: Sequence[Any], sampler: str) -> TypeError | IndexError:
+        """The error of the first index that is none."""
+        for index in indices:
+            try:
+                number = operator.index(index)
+            except TypeError:
+                return TypeError(
+                    f"{sampler} gave index {index!r} ({type(index).__name__}), expected an integer"
+                )
+            if not -self.num_samples <= number < self.num_samples:
+                return IndexError(
+                    f"{sampler} gave index {number}, but the dataset has {self.num_samples} samples"
+                )
+        return TypeError(f"{sampler} gave indices that change while they are looked at")
 
 
 class OccurrenceCounter:
@@ -174,7 +194,12 @@ def planned_pieces(
 
 
 def sampled_pieces(
-    batches: Iterable[IndexBatch], sample_map: SampleMap, mean_bytes: float, num_skipped: int = 0
+    batches: Iterable[IndexBatch],
+    sample_map: SampleMap,
+    mean_bytes: float,
+    num_skipped: int = 0,
+    whole_batches: bool = False,
+    sampler: str = "the sampler",
 ) -> Iterator[Piece]:
     """The pieces of an epoch that a sampler decides: one for each of its batches.
 
@@ -183,6 +208,8 @@ def sampled_pieces(
         sample_map: From the dataset to the source.
         mean_bytes: Of an encoded sample.
         num_skipped: So many of the first batches are only counted.
+        whole_batches: The samples of a batch are read together.
+        sampler: What errors call what the batches come from.
 
     Raises:
         IndexError: An index is outside of the dataset, or a batch is empty.
@@ -193,14 +220,15 @@ def sampled_pieces(
     batches = iter(batches)
     # Counted in one go: an epoch may be continued behind very many.
     skipped = [index for batch in islice(batches, num_skipped) for index in batch.indices]
-    counter.count(sample_map.to_source(sample_map.checked(skipped)))
+    counter.count(sample_map.to_source(sample_map.checked(skipped, sampler)))
     for batch in batches:
-        indices = sample_map.checked(batch.indices)
+        indices = sample_map.checked(batch.indices, sampler)
         if indices.numel() == 0:
-            raise IndexError("the batch sampler gave an empty batch")
+            raise IndexError(f"{sampler} gave an empty batch")
         samples = sample_map.to_source(indices).contiguous()
         occurrences = counter.count(samples)
-        unit_sizes = [part.numel() for part in torch.split(samples, step)]
+        together = samples.numel() if whole_batches else step
+        unit_sizes = [part.numel() for part in torch.split(samples, together)]
         yield Piece(
             samples=samples,
             occurrences=occurrences,

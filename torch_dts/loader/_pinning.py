@@ -41,3 +41,8 @@ def cpus_of_workers(
 @functools.lru_cache(maxsize=1)
 def _cpus_of_process(pid: int) -> tuple[int, ...]:
     return tuple(_native.cpus_for_threads())
+
+
+def cpus_near(pci_bus_id: str, num_workers: int) -> tuple[int, ...]:
+    """As `cpus_of_workers`, of the CPUs beside a device."""
+    return cpus_of_workers(num_workers, _native.cpus_for_threads(pci_bus_id))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
+from torch_dts.backends._choice import chosen_backend
 from torch_dts.loader._datasets import leaves
 from torch_dts.loader._epoch import NO_DEVICES, batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
@@ -40,14 +41,23 @@ class PythonRun:
         self._reason: str | None = None
         self._counts: list[Tensor] = []  # of replaced images
 
-    def begin(self, loader: DataLoader, reason: str) -> Iterator[Any]:
+    def begin(
+        self, loader: DataLoader, reason: str, finish: Callable[[Any], Any] | None = None
+    ) -> Iterator[Any]:
         """Begins an epoch; warns the first time, with the reason.
 
+        Args:
+            loader: Whose epoch begins.
+            reason: Why native threads can't.
+            finish: What becomes of each batch before it is handed out.
+
         Raises:
-            ValueError: The loader feeds several devices.
+            ValueError: The loader feeds several devices, or DALI is to decode.
         """
         if loader.devices is not None:
             raise ValueError(NO_DEVICES.format(reason=reason))
+        if chosen_backend(loader.backend) == "dali":
+            raise ValueError(f"backend='dali' needs what native code reads: {reason}")
         begun = self._begin_iterable(loader)
         resumed = None if begun is None else begun.resumed()
         made_for = (
@@ -76,13 +86,15 @@ class PythonRun:
             self._batches.prepare(epoch.batches)
             self._fallback.begin(epoch.seed, epoch.epoch, epoch.num_skipped, epoch.earlier, epoch.counted_in)
             batches = iter(self._fallback)
-            return CountedIterator(batches, epoch.delivered, 0, loader.repeat, epoch.num_repeated)
+            counted = (epoch.delivered, 0, loader.repeat, epoch.num_repeated)
+            return CountedIterator(batches, *counted, finish=finish)
         return CountedIterator(
             iter(self._fallback),
             begun.delivered,
             begun.place.num_batches,
             loader.repeat,
             begun.place.num_repeated,
+            finish,
         )
 
     def _begin_iterable(self, loader: DataLoader) -> Begun | None:
@@ -151,6 +163,7 @@ class CountedIterator:
             own can't be told to begin later.
         repeat: Batches that count as one.
         num_repeated: So many of those that come first were delivered before.
+        finish: What becomes of a batch before it is handed out; None: nothing.
     """
 
     def __init__(
@@ -160,7 +173,9 @@ class CountedIterator:
         num_skipped: int = 0,
         repeat: int = 1,
         num_repeated: int = 0,
+        finish: Callable[[Any], Any] | None = None,
     ) -> None:
+        self._finish = finish
         self._iterator = iterator
         self._num_skipped = num_skipped * repeat + num_repeated
         self._repeat = repeat
@@ -188,7 +203,7 @@ class CountedIterator:
         self._is_first = False
         self._num_repeated = (self._num_repeated + 1) % self._repeat
         self._delivered.num_repeated = self._num_repeated
-        return batch
+        return batch if self._finish is None else self._finish(batch)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.__dict__["_iterator"], name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from torch_dts.datasets._checked_state import check_seed, refused, split_parts, with_part
+from torch_dts.datasets._epoch_agreement import EpochAgreement
 from torch_dts.datasets._shares import Part
 from torch_dts.loader._fingerprint import Fingerprints
 from torch_dts.loader._sampler_state import Recorded, SamplerState
@@ -73,13 +74,24 @@ class Begun(NamedTuple):
 
 
 class Resume:
-    """The state of one loader: that of its latest iterator or, behind its end, the epoch that comes next."""
+    """The state of one loader: that of its latest iterator or, behind its end, the epoch that comes next.
+
+    Attributes:
+        agreement: Compares its epochs with those of other ranks.
+    """
 
     def __init__(self) -> None:
         self._fingerprints = Fingerprints()
         self._begun: Begun | None = None
         self._facts: Facts | None = None  # of `_begun`
         self._pending: Place | None = None
+        self.agreement = EpochAgreement()
+
+    @property
+    def completed(self) -> int | None:
+        """The epoch of the latest iterator, if that came to its end."""
+        begun = self._begun
+        return begun.place.epoch if begun is not None and begun.delivered.is_all else None
 
     def begin(self, batching: Batching, seed: int | None, choice_seed: int | None, epoch: int) -> Begun:
         """Begins an epoch, or goes on with the one of the state that was loaded.

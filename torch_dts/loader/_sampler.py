@@ -37,6 +37,7 @@ class EpochCounter:
         self._seed = 0 if seed is None and is_sharded else seed
         self._generator = generator
         self._next_epoch = 0
+        self._was_said = False
 
     @property
     def seed(self) -> int:
@@ -71,6 +72,12 @@ class EpochCounter:
         if not 0 <= epoch <= _MAX_EPOCH:
             raise ValueError(f"epoch is {epoch}, expected 0 to {_MAX_EPOCH}")
         self._next_epoch = epoch
+        self._was_said = True
+
+    def take_was_said(self) -> bool:
+        """Whether `set_next` was called since this was last asked."""
+        was_said, self._was_said = self._was_said, False
+        return was_said
 
 
 class _Ordered:
@@ -176,6 +183,9 @@ class DistributedEpochs:
         self._sampler = sampler
         self._last_read: object = None
         self._next_epoch = 0
+        self._was_said = False
+        if not isinstance(sampler.epoch, _Seen):  # what it has before anybody says one
+            sampler.epoch = _Seen(sampler.epoch)
 
     @property
     def seed(self) -> int:
@@ -203,6 +213,7 @@ class DistributedEpochs:
         epoch: Any = self._sampler.epoch
         if not isinstance(epoch, _Seen):
             epoch = self._sampler.epoch = _Seen(epoch)
+            self._was_said = True
         if epoch is not self._last_read:
             self._last_read = epoch
             self._next_epoch = int(epoch) % (_MAX_EPOCH + 1)
@@ -213,6 +224,11 @@ class DistributedEpochs:
     def set_next(self, epoch: int) -> None:
         """The next iteration to begin has this epoch."""
         self._sampler.set_epoch(epoch)
+
+    def take_was_said(self) -> bool:
+        """Whether ``set_epoch`` was called since this was last asked, as of the latest `claim`."""
+        was_said, self._was_said = self._was_said, False
+        return was_said
 
 
 class StreamEpochs:
@@ -246,12 +262,19 @@ class StreamEpochs:
         """Begins an iteration: its seed and its epoch."""
         dataset = self._dataset
         dataset._resume.leave()
+        dataset._compare_seeds()
+        dataset._group.begin()
         epoch, seed = dataset._clock.claim(self.given_seed)
         return seed, epoch
 
     def set_next(self, epoch: int) -> None:
         """The next iteration to begin has this epoch."""
-        self._dataset.set_epoch(epoch)
+        self._dataset._compare_seeds()
+        self._dataset._clock.set_next(epoch)
+
+    def take_was_said(self) -> bool:
+        """Whether `set_next`, or the dataset's ``set_epoch``, was called since this was last asked."""
+        return self._dataset._clock.take_was_said()
 
 
 Epochs = EpochCounter | DistributedEpochs | StreamEpochs

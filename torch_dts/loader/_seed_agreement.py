@@ -22,7 +22,6 @@ def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
     Raises:
         ValueError: Another rank has another one.
     """
-    fingerprint = "" if order.file is None else order.file.fingerprint
     said = [f"seed {seed % 2**64}", f"shuffle_window {order.shuffle_window or 'all'}"]
     if order.elastic_batch:
         said.append(f"order elastic with batch_size {order.elastic_batch}")
@@ -30,9 +29,15 @@ def require_same_seed(order: Order, seed: int, num_devices: int = 1) -> None:
         said.append(f"uneven {order.uneven}")
     if order.drop_last:
         said.append("drop_last")
-    require_same(
-        f"seed/{order.num_samples}/{fingerprint}/{order.shuffle}",
-        ", ".join(said),
-        order.num_replicas // num_devices,
-        order.rank // num_devices,
-    )
+    require_same(f"seed/{kind_of(order)}", ", ".join(said), *processes_of(order, num_devices))
+
+
+def kind_of(order: Order) -> str:
+    """The data of an order, by which loaders of other ranks are found."""
+    fingerprint = "" if order.file is None else order.file.fingerprint
+    return f"{order.num_samples}/{fingerprint}/{order.shuffle}"
+
+
+def processes_of(order: Order, num_devices: int) -> tuple[int, int]:
+    """The number of processes that share an order, and which of them this is."""
+    return order.num_replicas // num_devices, order.rank // num_devices

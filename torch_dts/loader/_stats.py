@@ -21,8 +21,10 @@ class LoaderStats:
     Attributes:
         num_images: Images decoded; where a loop was left early, more than were delivered.
         num_batches: Batches delivered.
-        num_spliced: JPEGs with restart markers of which only the parts under the crop were decoded.
+        num_own: JPEGs read by our own decoder.
+        num_spliced: JPEGs with restart markers of which libjpeg got only the parts under the crop.
         num_foreign: Images that Pillow decoded, in Python.
+        num_redone: Batches that DALI failed on, which the native decoder made (``backend="dali"``).
         num_replaced: Bad images that became zeros (``on_error="replace"``).
         bytes_read: From the disk or the page cache.
         disk_seconds: Waiting for bytes to be read.
@@ -35,7 +37,9 @@ class LoaderStats:
     num_batches: int = 0
     num_foreign: int = 0
     num_replaced: int = 0
+    num_own: int = 0
     num_spliced: int = 0
+    num_redone: int = 0
     bytes_read: int = 0
     disk_seconds: float = 0.0
     decode_seconds: float = 0.0
@@ -61,12 +65,13 @@ class LoaderStats:
 
 def from_native(counts: Sequence[int], num_workers: int) -> LoaderStats:
     """What ``loader_stats`` of an engine with so many workers returned."""
-    samples, batches, foreign, work, for_data, for_room, in_next, num_bytes, _, _, spliced = counts
+    samples, batches, foreign, work, for_data, for_room, in_next, num_bytes, _, _, spliced, own = counts
     seconds = 1e-9 / max(1, num_workers)
     return LoaderStats(
         num_images=samples,
         num_batches=batches,
         num_foreign=foreign,
+        num_own=own,
         num_spliced=spliced,
         bytes_read=num_bytes,
         disk_seconds=for_data * seconds,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
 from PIL import Image
@@ -14,6 +15,8 @@ from torch_dts.transforms._steps import RandomErasing, Step, encode_line
 # Their places are the numbers of csrc/core/image/fused_normalize.h, PixelType.
 DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)
 _LAYOUTS = (torch.contiguous_format, torch.channels_last)
+
+Decoder = Literal["auto", "libjpeg"]
 
 NO_SCALE, DIVIDE, MULTIPLY = 0, 1, 2  # x; x / 255; x * (1 / 255), which differs in the last bit
 
@@ -44,7 +47,10 @@ class Plan:
     source_channels: int = 3
 
     def encode(
-        self, dtype: torch.dtype | None = None, memory_format: torch.memory_format | None = None
+        self,
+        dtype: torch.dtype | None = None,
+        memory_format: torch.memory_format | None = None,
+        decoder: Decoder = "auto",
     ) -> str:
         """The plan as the text that the native ops take.
 
@@ -53,6 +59,7 @@ class Plan:
         Args:
             dtype: Of the result instead of the transform's own, as ``.to(dtype)`` behind it.
             memory_format: torch.contiguous_format (the default) or torch.channels_last.
+            decoder: "libjpeg" keeps our own JPEG decoder out; pixels are the same.
 
         Raises:
             ValueError: Another dtype or memory format than these; torch.uint8 for a
@@ -72,12 +79,14 @@ class Plan:
                 f"memory_format is {memory_format}, expected torch.contiguous_format or torch.channels_last"
             )
         channels, height, width = self.output_shape
+        reader = {} if decoder == "auto" else {"reader": 1}
         lines = [
             encode_line(
                 "source",
                 channels=self.source_channels,
                 max_pixels=_max_pixels(),
                 pass_order=resize_pass_order(),
+                **reader,
             ),
             *(step.encode() for step in self.steps),
             encode_line(
@@ -101,3 +110,10 @@ def _max_pixels() -> int:
     """Above this Pillow warns or, above twice this, refuses; 0: never."""
     limit = Image.MAX_IMAGE_PIXELS
     return 0 if limit is None else max(1, int(limit))
+
+
+def check_decoder(decoder: object) -> Decoder:
+    """Raises ValueError where it is none of the two."""
+    if decoder == "auto" or decoder == "libjpeg":
+        return decoder
+    raise ValueError(f"decoder is {decoder!r}, expected 'auto' or 'libjpeg'")

@@ -201,6 +201,7 @@ class RandomErasing:
     """A random box of the result set to `values`: one, or one per channel, in output units.
 
     None: standard normal numbers, one for each value in the box.
+    With `deferred` the box is drawn, and filled by somebody else.
     """
 
     op: int
@@ -208,6 +209,7 @@ class RandomErasing:
     scale: Range
     ratio: Range
     values: tuple[float, ...] | None
+    deferred: bool = False
 
     def encode(self) -> str:
         return encode_line(
@@ -217,7 +219,8 @@ class RandomErasing:
             scale=self.scale,
             ratio=self.ratio,
             value=self.values,
-            random=1 if self.values is None else None,
+            random=1 if self.values is None and not self.deferred else None,
+            deferred=1 if self.deferred else None,
         )
 
 

@@ -81,4 +81,30 @@ std::vector<int> spread_cpus(const std::vector<int>& allowed, const std::string&
   return order;
 }
 
+std::optional<int> numa_node_of_pci(std::string_view bus_id, const std::string& sysfs_root) {
+  std::string name;
+  for (const char c : bus_id) {
+    const char lower = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    const bool is_digit = (lower >= '0' && lower <= '9') || (lower >= 'a' && lower <= 'f');
+    if (!is_digit && lower != ':' && lower != '.') return {};
+    name += lower;
+  }
+  if (read_cpu_list(sysfs_root + "/devices/system/node/online").size() < 2) return {};
+  std::ifstream file(sysfs_root + "/bus/pci/devices/" + name + "/numa_node");
+  std::string line;
+  if (!std::getline(file, line)) return {};
+  return parse_number(line);  // -1: not known
+}
+
+std::vector<int> cpus_of_node(const std::vector<int>& allowed, int node,
+                              const std::string& sysfs_root) {
+  const auto own =
+      read_cpu_list(sysfs_root + "/devices/system/node/node" + std::to_string(node) + "/cpulist");
+  std::vector<int> cpus;
+  for (const int cpu : allowed) {
+    if (std::find(own.begin(), own.end(), cpu) != own.end()) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
 }  // namespace dts

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 #endif
 
@@ -59,11 +60,29 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-bool bind_this_thread(int cpu) {
-  if (cpu < 0) return false;
-  CpuMask mask(cpu + 1);
-  CPU_SET_S(static_cast<std::size_t>(cpu), mask.bytes(), mask.get());
+bool bind_this_thread(int cpu) { return bind_this_thread(std::vector<int>{cpu}); }
+
+bool bind_this_thread(const std::vector<int>& cpus) {
+  if (cpus.empty() || *std::min_element(cpus.begin(), cpus.end()) < 0) return false;
+  CpuMask mask(*std::max_element(cpus.begin(), cpus.end()) + 1);
+  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), mask.bytes(), mask.get());
   return ::pthread_setaffinity_np(::pthread_self(), mask.bytes(), mask.get()) == 0;
+}
+
+bool prefer_memory_of_node(int node) {
+#ifdef SYS_set_mempolicy
+  constexpr int kPreferred = 1;  // MPOL_PREFERRED; other nodes where this one is full
+  constexpr int kWordBits = 8 * sizeof(unsigned long);
+  constexpr int kMaxNodes = 1024;  // no kernel is built for more
+  if (node < 0 || node >= kMaxNodes) return false;
+  unsigned long nodes[kMaxNodes / kWordBits] = {};
+  nodes[node / kWordBits] = 1UL << (node % kWordBits);
+  // The kernel takes one bit less than it is told.
+  return ::syscall(SYS_set_mempolicy, kPreferred, nodes, kMaxNodes + 1UL) == 0;
+#else
+  static_cast<void>(node);
+  return false;
+#endif
 }
 
 void name_this_thread(const std::string& name) {
@@ -79,6 +98,10 @@ std::vector<int> allowed_cpus() {
 }
 
 bool bind_this_thread(int) { return false; }
+
+bool bind_this_thread(const std::vector<int>&) { return false; }
+
+bool prefer_memory_of_node(int) { return false; }
 
 void name_this_thread(const std::string& name) {
 #ifdef __APPLE__

@@ -32,7 +32,22 @@ class BlockFault {
   const std::string& name_;
 };
 
+std::string blocks_expected(std::size_t num_bytes, std::size_t num_blocks, std::size_t block_size) {
+  return std::to_string(num_bytes) + " bytes, expected " + std::to_string(num_blocks) +
+         " blocks of " + std::to_string(block_size);
+}
+
 }  // namespace
+
+void require_room_for_blocks(ConstByteSpan out, std::size_t num_blocks, std::size_t block_size) {
+  if (out.size() / block_size == num_blocks && out.size() % block_size == 0) return;
+  throw InvalidArgument("out has " + blocks_expected(out.size(), num_blocks, block_size));
+}
+
+void require_blocks_in(ConstByteSpan arena, std::size_t num_blocks, std::size_t block_size) {
+  if (arena.size() / block_size >= num_blocks) return;
+  throw InvalidArgument("the arena has " + blocks_expected(arena.size(), num_blocks, block_size));
+}
 
 std::string describe_block(std::uint64_t block_id, std::uint64_t first_sample,
                            std::uint64_t end_sample) {

@@ -36,6 +36,11 @@ struct BlockIndex {
   }
 };
 
+// InvalidArgument unless `out` is as large as so many blocks.
+void require_room_for_blocks(ConstByteSpan out, std::size_t num_blocks, std::size_t block_size);
+// InvalidArgument unless `arena` holds so many blocks, and maybe more.
+void require_blocks_in(ConstByteSpan arena, std::size_t num_blocks, std::size_t block_size);
+
 // How an error message names a block: "block 3 (stored samples 412..560)".
 std::string describe_block(std::uint64_t block_id, std::uint64_t first_sample,
                            std::uint64_t end_sample);

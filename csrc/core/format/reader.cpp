@@ -8,6 +8,7 @@
 
 #include "base/crc32.h"
 #include "base/error.h"
+#include "format/block.h"
 #include "format/pixel_sections.h"
 #include "format/text.h"
 
@@ -142,11 +143,7 @@ bool DtsFile::read_blocks(std::span<const std::int64_t> block_ids, ByteSpan out,
                           const InputFile& handle, const std::atomic<bool>* maybe_stop) const {
   require_blocks();
   const std::size_t block_size = header_.block_size;
-  if (out.size() / block_size != block_ids.size() || out.size() % block_size != 0) {
-    throw InvalidArgument("out has " + std::to_string(out.size()) + " bytes, expected " +
-                          std::to_string(block_ids.size()) + " blocks of " +
-                          std::to_string(block_size));
-  }
+  require_room_for_blocks(out, block_ids.size(), block_size);
   for (const std::int64_t block_id : block_ids) checked_block_id(block_id);
   check_unchanged(handle);
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
@@ -164,11 +161,7 @@ std::vector<ArenaSample> DtsFile::index_samples(ConstByteSpan arena,
                                                 std::span<const std::int64_t> block_ids) const {
   require_blocks();
   const std::size_t block_size = header_.block_size;
-  if (arena.size() / block_size < block_ids.size()) {
-    throw InvalidArgument("the arena has " + std::to_string(arena.size()) + " bytes, expected " +
-                          std::to_string(block_ids.size()) + " blocks of " +
-                          std::to_string(block_size));
-  }
+  require_blocks_in(arena, block_ids.size(), block_size);
   std::vector<ArenaSample> samples;
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
     const std::uint32_t block_id = checked_block_id(block_ids[i]);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "format/block.h"
 #include "format/volume_set.h"
 
 namespace dts {
@@ -58,11 +59,7 @@ bool VolumeSet::read_blocks(std::span<const std::int64_t> block_ids, ByteSpan ou
     return volumes_.front()->read_blocks(block_ids, out, check, handles.of(*this, 0), maybe_stop);
   }
   const std::size_t block_size = header_.block_size;
-  if (out.size() / block_size != block_ids.size() || out.size() % block_size != 0) {
-    throw InvalidArgument("out has " + std::to_string(out.size()) + " bytes, expected " +
-                          std::to_string(block_ids.size()) + " blocks of " +
-                          std::to_string(block_size));
-  }
+  require_room_for_blocks(out, block_ids.size(), block_size);
   for (const std::int64_t block_id : block_ids) block_place(block_id);
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
     const Place place = block_place(block_ids[i]);
@@ -79,11 +76,7 @@ std::vector<ArenaSample> VolumeSet::index_samples(ConstByteSpan arena,
                                                   std::span<const std::int64_t> block_ids) const {
   if (is_one_file()) return volumes_.front()->index_samples(arena, block_ids);
   const std::size_t block_size = header_.block_size;
-  if (arena.size() / block_size < block_ids.size()) {
-    throw InvalidArgument("the arena has " + std::to_string(arena.size()) + " bytes, expected " +
-                          std::to_string(block_ids.size()) + " blocks of " +
-                          std::to_string(block_size));
-  }
+  require_blocks_in(arena, block_ids.size(), block_size);
   std::vector<ArenaSample> samples;
   for (std::size_t i = 0; i < block_ids.size(); ++i) {
     const Place place = block_place(block_ids[i]);

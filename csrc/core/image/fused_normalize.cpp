@@ -2,79 +2,18 @@
 #include "image/fused_normalize.h"
 
 #include <algorithm>
-#include <bit>
-#include <cmath>
 #include <cstring>
 #include <string>
 
 #include "base/error.h"
 #include "image/convert_kernels.h"
-#include "image/half.h"
+#include "image/normalize_values.h"
 
 namespace dts {
 namespace {
 
 // Pixels that go through the steps at a time; their bytes stay in the nearest cache.
 constexpr std::int64_t kChunk = 512;
-
-struct Formula {
-  float constants[kNumConstants];
-};
-
-float pick(const std::vector<float>& values, std::int64_t channel, float otherwise) {
-  if (values.empty()) return otherwise;
-  return values[values.size() == 1 ? 0 : static_cast<std::size_t>(channel)];
-}
-
-void check(const NormalizeParams& params) {
-  if (params.channels != 1 && params.channels != 3) {
-    throw InvalidArgument("normalize: channels is " + std::to_string(params.channels) +
-                          ", expected 1 or 3");
-  }
-  if (params.mean.empty() != params.std.empty()) {
-    throw InvalidArgument("normalize: mean has " + std::to_string(params.mean.size()) +
-                          " values, std " + std::to_string(params.std.size()) +
-                          "; give both or neither");
-  }
-  for (const auto* values : {&params.mean, &params.std}) {
-    if (values->size() <= 1 || values->size() == static_cast<std::size_t>(params.channels))
-      continue;
-    throw InvalidArgument(std::string("normalize: ") + (values == &params.mean ? "mean" : "std") +
-                          " has " + std::to_string(values->size()) + " values, expected 1 or " +
-                          std::to_string(params.channels));
-  }
-  if (std::find(params.std.begin(), params.std.end(), 0.0f) != params.std.end()) {
-    throw InvalidArgument("normalize: std holds 0, which would divide by zero");
-  }
-  if (params.type == PixelType::kUint8 && !params.mean.empty()) {
-    throw InvalidArgument("normalize: uint8 output can't be normalized; choose a float type");
-  }
-}
-
-// float32 to the bits of the output type, as torch's conversion rounds.
-std::uint32_t to_bits(float value, PixelType type) {
-  switch (type) {
-    case PixelType::kUint8:
-      return static_cast<std::uint8_t>(value);
-    case PixelType::kFloat16:
-      return float16_bits(value);
-    case PixelType::kBfloat16:
-      return bfloat16_bits(value);
-    case PixelType::kFloat32:
-      break;
-  }
-  return std::bit_cast<std::uint32_t>(value);
-}
-
-// The value in float32, each step rounded as torch's separate kernels do.
-float exact_value(const NormalizeParams& params, std::int64_t channel, int byte) {
-  auto value = static_cast<float>(byte);
-  if (params.type == PixelType::kUint8) return value;
-  if (params.scale) value = params.multiply ? value * (1.0f / 255.0f) : value / 255.0f;
-  if (params.mean.empty()) return value;
-  const float centered = value - pick(params.mean, channel, 0.0f);
-  return centered / pick(params.std, channel, 1.0f);
-}
 
 void check_fill(const NormalizeParams& params, const Box& box, std::int64_t height,
                 std::int64_t width, const std::vector<float>& values) {
@@ -87,15 +26,7 @@ void check_fill(const NormalizeParams& params, const Box& box, std::int64_t heig
                           std::to_string(box.top) + ") is not inside of the image " +
                           std::to_string(width) + "x" + std::to_string(height));
   }
-  if (values.size() != 1 && values.size() != static_cast<std::size_t>(params.channels)) {
-    throw InvalidArgument("fill: " + std::to_string(values.size()) + " values, expected 1 or " +
-                          std::to_string(params.channels));
-  }
-  for (const float value : values) {
-    if (params.type != PixelType::kUint8 || (value >= 0.0f && value < 256.0f)) continue;
-    throw InvalidArgument("fill: the value " + std::to_string(value) +
-                          " is not in uint8's range 0..255");
-  }
+  check_fill_values(params, values);
 }
 
 // The lowest `num_bytes` bytes, in the machine's order.
@@ -108,32 +39,6 @@ void store_bits(std::uint32_t bits, std::int64_t num_bytes, std::uint8_t* to) {
   } else {
     *to = static_cast<std::uint8_t>(bits);
   }
-}
-
-// 1 / divisor in two floats.
-void invert(float divisor, float* high, float* low) {
-  const double inverse = 1.0 / static_cast<double>(divisor);
-  *high = static_cast<float>(inverse);
-  *low = static_cast<float>(inverse - static_cast<double>(*high));
-}
-
-Formula formula_of(const NormalizeParams& params, std::int64_t channel) {
-  Formula formula = {};
-  float* c = formula.constants;
-  c[kScaleHigh] = 1.0f;
-  if (params.scale) invert(255.0f, &c[kScaleHigh], &c[kScaleLow]);
-  if (params.scale && params.multiply) c[kScaleLow] = 0.0f;
-  c[kMean] = pick(params.mean, channel, 0.0f);
-  invert(pick(params.std, channel, 1.0f), &c[kFactorHigh], &c[kFactorLow]);
-  return formula;
-}
-
-float evaluate(const Formula& formula, int byte) {
-  const float* c = formula.constants;
-  const auto x = static_cast<float>(byte);
-  const float t = std::fma(x, c[kScaleHigh], x * c[kScaleLow]);
-  const float u = t - c[kMean];
-  return std::fma(u, c[kFactorHigh], u * c[kFactorLow]);
 }
 
 }  // namespace
@@ -152,7 +57,7 @@ std::size_t pixel_bytes(PixelType type) {
 }
 
 FusedNormalize::FusedNormalize(const NormalizeParams& params, SimdLevel level) : params_(params) {
-  check(params_);
+  check_normalize(params_);
   check_simd_level(level);
   make_table();
   kernels_ = &convert_kernels(level);
@@ -163,7 +68,7 @@ void FusedNormalize::make_table() {
   table_.resize(static_cast<std::size_t>(params_.channels) * 256);
   for (std::size_t i = 0; i < table_.size(); ++i) {
     const auto channel = static_cast<std::int64_t>(i / 256);
-    table_[i] = to_bits(exact_value(params_, channel, static_cast<int>(i % 256)), params_.type);
+    table_[i] = output_bits(exact_value(params_, channel, static_cast<int>(i % 256)), params_.type);
   }
 }
 
@@ -175,14 +80,8 @@ bool FusedNormalize::make_formula() {
   pixel_constants_.resize(kNumConstants * run);
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const auto index = static_cast<std::int64_t>(channel);
-    const Formula formula = formula_of(params_, index);
-    for (int byte = 0; byte < 256; ++byte) {
-      // Compared in float32, whatever the output: kernels round from there.
-      const float exact = exact_value(params_, index, byte);
-      const bool is_equal = std::bit_cast<std::uint32_t>(evaluate(formula, byte)) ==
-                            std::bit_cast<std::uint32_t>(exact);
-      if (!is_equal || !std::isfinite(exact)) return false;
-    }
+    const NormalizeFormula formula = formula_of(params_, index);
+    if (!formula_is_exact(params_, index, formula)) return false;
     for (std::size_t k = 0; k < kNumConstants; ++k) {
       float* all = channel_constants_.data() + (channel * kNumConstants + k) * run;
       std::fill_n(all, run, formula.constants[k]);
@@ -273,7 +172,7 @@ void FusedNormalize::fill(const Box& box, std::int64_t height, std::int64_t widt
   const std::int64_t row_step = is_planes ? width : width * channels;
   const std::int64_t pixel_step = is_planes ? 1 : channels;
   for (std::int64_t c = 0; c < channels; ++c) {
-    const std::uint32_t bits = to_bits(pick(values, c, 0.0f), params_.type);
+    const std::uint32_t bits = output_bits(pick_value(values, c, 0.0f), params_.type);
     auto* channel =
         static_cast<std::uint8_t*>(out) + (is_planes ? c * height * width : c) * value_bytes;
     for (std::int64_t y = box.top; y < box.top + box.height; ++y) {

@@ -2,11 +2,16 @@
 #include "jpeg/decode.h"
 
 #include <algorithm>
+#include <cstring>
 #include <new>
+#include <stdexcept>
 
 #include "base/error.h"
 #include "image/scratch.h"
+#include "image/simd.h"
 #include "jpeg/cmyk.h"
+#include "jpeg/codec_info.h"
+#include "jpeg/crop_decoder.h"
 #include "jpeg/layout.h"
 #include "jpeg/libjpeg_session.h"
 #include "jpeg/probe.h"
@@ -86,16 +91,35 @@ bool is_inside(const Box& box, const JpegFrame& frame) {
          box.width <= frame.width && box.left <= frame.width - box.width;
 }
 
-std::string describe(const Box& box, const JpegFrame& frame) {
+std::string describe(const Box& box) {
   return "the box of " + std::to_string(box.width) + " x " + std::to_string(box.height) +
-         " pixels at column " + std::to_string(box.left) + ", row " + std::to_string(box.top) +
-         " is not inside of the image of " + std::to_string(frame.width) + " x " +
-         std::to_string(frame.height);
+         " pixels at column " + std::to_string(box.left) + ", row " + std::to_string(box.top);
+}
+
+std::string describe(const JpegFrame& frame) {
+  return "the image of " + std::to_string(frame.width) + " x " + std::to_string(frame.height);
+}
+
+bool is_own_first(JpegReader reader) {
+  static const bool has_kernels = best_simd_level() != SimdLevel::kGeneric;
+  return reader == JpegReader::kOwn || (reader == JpegReader::kAuto && has_kernels);
+}
+
+// Pixels of the same box.
+bool are_equal(const ConstImageView& a, const ConstImageView& b) {
+  if (a.channels != b.channels) return false;
+  for (std::int64_t y = 0; y < a.height; ++y) {
+    if (std::memcmp(a.row(y), b.row(y), static_cast<std::size_t>(a.width * a.channels)) != 0) {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace
 
 struct JpegDecoder::State {
+  CropDecoder own;
   LibjpegSession session;
   Splicer splicer;
   ConstByteSpan data;
@@ -103,8 +127,12 @@ struct JpegDecoder::State {
   std::string error;
   bool is_open = false;
   bool is_at_header = false;
+  // The splicer has not seen the data yet.
+  bool may_splice = false;
+  JpegReader reader = JpegReader::kAuto;
   Splicing splicing = Splicing::kWhenFaster;
-  bool was_spliced = false;
+  bool is_checking = false;
+  DecodePath path = DecodePath::kLibjpeg;
   Scratch pixels;
   Scratch cmyk_rows;
 
@@ -117,6 +145,8 @@ struct JpegDecoder::State {
   DecodeStatus check_layout();
   void set_frame(std::int64_t width, std::int64_t height, int num_components);
   DecodeStatus decode(const Box& box, bool is_gray_out, ConstImageView* view);
+  void check_own(const Box& box, bool is_gray_out, const ConstImageView& found);
+  DecodeStatus decode_with_libjpeg(const Box& box, bool is_gray_out, ConstImageView* view);
   DecodeStatus decode_from_header(const Box& box, bool is_gray_out, ConstImageView* view);
   bool start(bool is_gray_out);
   bool crop(const Box& box, Columns* columns);
@@ -148,10 +178,20 @@ DecodeStatus JpegDecoder::State::open(ConstByteSpan bytes) {
   error.clear();
   frame = {};
   data = bytes;
-  is_open = is_at_header = was_spliced = false;
+  is_open = is_at_header = may_splice = false;
+  path = DecodePath::kLibjpeg;
+  own.close();
   splicer.close();
   if (!is_jpeg_start(data)) return refuse(DecodeStatus::kNotJpeg, "the data is no JPEG");
-  // What can be spliced passes all checks below. libjpeg is asked when there is a box.
+  // What our own decoder takes, or what can be spliced, passes all checks below. libjpeg is
+  // asked when there is a box.
+  if (is_own_first(reader) && own.open(data)) {
+    session.close();
+    may_splice = splicing != Splicing::kNever;
+    const JpegGeometry& geometry = own.geometry();
+    set_frame(geometry.width, geometry.height, geometry.num_components);
+    return DecodeStatus::kOk;
+  }
   if (splicing != Splicing::kNever && splicer.open(data)) {
     session.close();
     const SpliceHeader& header = splicer.header();
@@ -248,13 +288,39 @@ bool JpegDecoder::State::read_cmyk_box(const Box& box, const Columns& columns,
 
 DecodeStatus JpegDecoder::State::decode(const Box& box, bool is_gray_out, ConstImageView* view) {
   if (!is_open) return refuse(DecodeStatus::kNotJpeg, "no image is open");
-  if (!is_inside(box, frame)) throw InvalidArgument(describe(box, frame));
+  if (!is_inside(box, frame)) {
+    throw InvalidArgument(describe(box) + " is not inside of " + describe(frame));
+  }
   error.clear();
-  was_spliced = false;
+  if (own.decode(box, is_gray_out, view)) {
+    if (is_checking) check_own(box, is_gray_out, *view);
+    path = DecodePath::kOwn;
+    return DecodeStatus::kOk;
+  }
+  return decode_with_libjpeg(box, is_gray_out, view);
+}
+
+void JpegDecoder::State::check_own(const Box& box, bool is_gray_out, const ConstImageView& found) {
+  ConstImageView expected;
+  const DecodeStatus status = decode_with_libjpeg(box, is_gray_out, &expected);
+  if (status == DecodeStatus::kOk && are_equal(found, expected)) return;
+  throw std::logic_error("the decoder of torch_dts and " + jpeg_library() + " read " +
+                         describe(box) + " of " + describe(frame) + " differently" +
+                         (error.empty() ? "" : ": " + error) +
+                         "; decoder=\"libjpeg\" leaves ours out");
+}
+
+DecodeStatus JpegDecoder::State::decode_with_libjpeg(const Box& box, bool is_gray_out,
+                                                     ConstImageView* view) {
+  if (may_splice) splicer.open(data);
+  may_splice = false;
+  path = DecodePath::kLibjpeg;
   if (const auto part = splicer.cut(box, splicing == Splicing::kWhenPossible)) {
-    was_spliced = session.read_header(part->data) &&
-                  decode_from_header(part->box, is_gray_out, view) == DecodeStatus::kOk;
-    if (was_spliced) return DecodeStatus::kOk;
+    if (session.read_header(part->data) &&
+        decode_from_header(part->box, is_gray_out, view) == DecodeStatus::kOk) {
+      path = DecodePath::kSpliced;
+      return DecodeStatus::kOk;
+    }
     error.clear();  // the whole file gives it in its own words
   }
   if (!is_at_header && !session.read_header(data)) return give_up();
@@ -289,13 +355,16 @@ DecodeStatus JpegDecoder::decode(const Box& box, bool as_gray, ConstImageView* p
   return state_->decode(box, as_gray && state_->frame.is_gray, pixels);
 }
 
-bool JpegDecoder::was_spliced() const { return state_->was_spliced; }
+DecodePath JpegDecoder::path() const { return state_->path; }
+void JpegDecoder::set_reader(JpegReader reader) { state_->reader = reader; }
+void JpegDecoder::set_checking(bool is_checking) { state_->is_checking = is_checking; }
 void JpegDecoder::set_splicing(Splicing when) { state_->splicing = when; }
 
 const std::string& JpegDecoder::error() const { return state_->error; }
 
 std::size_t JpegDecoder::held_bytes() const {
-  return state_->pixels.bytes() + state_->cmyk_rows.bytes() + state_->splicer.held_bytes();
+  return state_->pixels.bytes() + state_->cmyk_rows.bytes() + state_->splicer.held_bytes() +
+         state_->own.held_bytes();
 }
 
 void JpegDecoder::shrink(std::size_t keep_bytes) {
@@ -303,6 +372,7 @@ void JpegDecoder::shrink(std::size_t keep_bytes) {
   state_->pixels.release();
   state_->cmyk_rows.release();
   state_->splicer.release();
+  state_->own.release();
 }
 
 }  // namespace dts

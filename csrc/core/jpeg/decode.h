@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decodes a box of a JPEG into RGB (or gray) with libjpeg-turbo, reading no more rows
-// and columns than the box needs: pixels equal a full decode (docs/architecture.md). Of a
-// file with restart markers only the segments under the box are read (jpeg/splice.h).
+// Decodes a box of a JPEG into RGB (or gray), reading no more rows and columns than the box
+// needs: pixels equal a full decode (docs/architecture.md). Usual baseline files are read by
+// our own decoder (jpeg/crop_decoder.h), all others, and what it gives up on, by libjpeg-turbo; of
+// a file with restart markers only the segments under the box (jpeg/splice.h).
 //
 // Input: the encoded bytes, which must stay until their last decode(). Output: rows in
 // memory the decoder owns, valid until its next call. One decoder per thread. Its memory
@@ -37,7 +38,15 @@ struct JpegFrame {
   bool is_cmyk = false;  // Pillow mode CMYK (inverted on reading, then converted to RGB)
 };
 
-// When restart segments are cut out instead of reading the file from its start.
+// Who reads the codes: libjpeg, or our own decoder where it can. kAuto: ours, but on a CPU for
+// which it has no vector kernels (there libjpeg, which has some, is faster).
+enum class JpegReader { kAuto, kLibjpeg, kOwn };
+
+// What decoded a picture: libjpeg the whole file or only the restart segments under the box, or our
+// own decoder.
+enum class DecodePath { kLibjpeg, kSpliced, kOwn };
+
+// When libjpeg gets restart segments that were cut out instead of the file from its start.
 enum class Splicing { kNever, kWhenFaster, kWhenPossible };
 
 class JpegDecoder {
@@ -56,10 +65,14 @@ class JpegDecoder {
   // PIL.Image.open(...).convert("RGB").crop(box).
   DecodeStatus decode(const Box& box, bool as_gray, ConstImageView* pixels);
 
-  // Did the last decode() read only the restart segments under its box?
-  bool was_spliced() const;
-  // For tests and comparisons; pixels are the same. Takes effect at the next open().
+  // How the last decode() was done.
+  DecodePath path() const;
+  // These take effect at the next open(); pixels are the same.
+  void set_reader(JpegReader reader);
   void set_splicing(Splicing when);
+  // Whatever our own decoder gives is decoded by libjpeg, too, and compared: std::logic_error,
+  // which names both, where they differ.
+  void set_checking(bool is_checking);
 
   // What libjpeg said last ("" after kOk).
   const std::string& error() const;

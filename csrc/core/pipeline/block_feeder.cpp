@@ -58,7 +58,7 @@ struct BlockFeeder::State {
 
   void start_threads(std::unique_lock<std::mutex>& lock);
   void join_threads(std::unique_lock<std::mutex>& lock);
-  void end_stream(std::unique_lock<std::mutex>& lock);
+  void end_stream(std::unique_lock<std::mutex>& lock, std::vector<ReadMemory>* keep = nullptr);
 
   std::condition_variable& arrival_of(std::int64_t number) {
     return arrivals[static_cast<std::size_t>(number) % arrivals.size()];
@@ -180,13 +180,17 @@ void BlockFeeder::State::join_threads(std::unique_lock<std::mutex>& lock) {
   is_closing = false;
 }
 
-void BlockFeeder::State::end_stream(std::unique_lock<std::mutex>& lock) {
+void BlockFeeder::State::end_stream(std::unique_lock<std::mutex>& lock,
+                                    std::vector<ReadMemory>* keep) {
   is_running = false;
   stop_reading = true;
   for (std::condition_variable& arrival : arrivals) arrival.notify_all();
   calm.wait(lock, [&] { return num_busy == 0; });
   stop_reading = false;
-  units.reset();
+  units.reset(keep);
+  if (has_buffers && keep != nullptr) {
+    for (const int number : {0, 1}) keep->push_back(std::move(options.buffers->piece(number)));
+  }
   if (has_buffers) options.buffers->release();
   has_buffers = false;
 }
@@ -251,10 +255,10 @@ void BlockFeeder::fill_store(bool may) {
   state_->work.notify_all();
 }
 
-void BlockFeeder::stop() {
+void BlockFeeder::stop(std::vector<ReadMemory>* keep) {
   if (!state_->home.is_here()) return;
   std::unique_lock lock(state_->mutex);
-  state_->end_stream(lock);
+  state_->end_stream(lock, keep);
 }
 
 std::span<const SampleView> BlockFeeder::wait(std::int64_t number, std::int64_t deadline_ns) {

@@ -65,8 +65,9 @@ class BlockFeeder {
   // unit that ends an epoch has them all loaded in any case.
   void fill_store(bool may);
   // Ends the stream: waiters return null. Returns when no reader touches its memory any
-  // more; the caller sees to it that nobody uses views of it.
-  void stop();
+  // more; the caller sees to it that nobody uses views of it. `keep`: gets the memory of
+  // the stream's units, which is then not used again; null: it may be.
+  void stop(std::vector<ReadMemory>* keep = nullptr);
 
   // Waits until unit `number` is in memory and returns its views, by position in the unit,
   // which hold until its last release. Empty: the stream was stopped, or `deadline_ns` of the

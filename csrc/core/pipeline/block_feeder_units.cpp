@@ -173,9 +173,12 @@ void FeederUnits::free(FeederUnit& unit) {
   }
 }
 
-void FeederUnits::reset() {
+void FeederUnits::reset(std::vector<ReadMemory>* keep) {
   for (const auto& unit : units_) {
-    if (unit && unit->is_single() && num_block_units_ == 0 && unit->memory.held_bytes() > 0) {
+    if (unit && keep != nullptr) {
+      keep->push_back(std::move(unit->memory));
+    } else if (unit && unit->is_single() && num_block_units_ == 0 &&
+               unit->memory.held_bytes() > 0) {
       spare_.push_back(std::move(unit->memory));
     }
   }

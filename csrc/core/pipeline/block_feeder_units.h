@@ -104,8 +104,8 @@ class FeederUnits {
     fills_store_ = may;
     not_filled_through_ = claimed_through_;
   }
-  // Forgets the stream; memory of single units is kept for the next one.
-  void reset();
+  // Forgets the stream; memory of single units is kept for the next one, or goes to `keep`.
+  void reset(std::vector<ReadMemory>* keep = nullptr);
 
  private:
   struct Queue {

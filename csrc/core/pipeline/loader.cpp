@@ -36,6 +36,12 @@ const LoaderOptions& checked(const LoaderOptions& options) {
   return options;
 }
 
+void check_outlines(const LoaderOptions& options, const ViewPlans& plans) {
+  if (!options.outlines || plans.num_views() == 1) return;
+  throw InvalidArgument("there are " + std::to_string(plans.num_views()) +
+                        " views, expected 1: outlines are of one image each");
+}
+
 }  // namespace
 
 struct Loader::State {
@@ -187,6 +193,7 @@ void Loader::State::wait_for_batch(std::int64_t deadline_ns, std::unique_lock<st
 Loader::Loader(std::shared_ptr<const SampleSource> source, std::shared_ptr<const ViewPlans> plans,
                const LoaderOptions& options)
     : state_(std::make_unique<State>(std::move(source), std::move(plans), options)) {
+  check_outlines(options, *state_->plans);
   state_->shared->station->on_free([weak = std::weak_ptr(state_->shared)] {
     if (const auto shared = weak.lock()) shared->on_zone_free();
   });
@@ -209,10 +216,12 @@ void Loader::start(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed,
   stop();
   LoaderShared& s = *state_->shared;
   if (plans) {
-    if (plans->image_bytes() != state_->plans->image_bytes()) s.station->trim();
+    check_outlines(s.options, *plans);
+    if (s.slot_bytes(*plans) != s.slot_bytes(*state_->plans)) s.station->trim();
     state_->plans = std::move(plans);
   }
   auto stream = std::make_shared<Stream>(state_->plans, seed, epoch);
+  stream->memory()->source = s.source;
   if (state_->here) state_->here->begin(*stream);
   s.feeder.start();
   s.feeder.fill_store(false);  // the first batch has the processors to itself
@@ -304,6 +313,8 @@ NextState Loader::next(std::int64_t timeout_ms, Batch& batch) {
     made.plans = stream->plans();
     made.zone = std::move(taken->zone);
     made.foreign_slots = std::move(taken->foreign_slots);
+    made.held = std::move(taken->held);
+    if (made.held) made.held->deliver();
     ++s.num_batches;
     s.open_ahead(false);
   }
@@ -331,7 +342,8 @@ void Loader::stop() {
     s.batch_ready.notify_all();
     s.workers_left.wait(lock, [&] { return s.num_working == 0; });
   }
-  s.feeder.stop();
+  StreamMemory& memory = *stream->memory();
+  s.feeder.stop(memory.num_out > 0 ? &memory.kept : nullptr);
   std::unique_lock lock(s.mutex);
   s.workers_left.wait(lock, [&] { return s.num_in_stream == 0; });
   // The lock goes before the stream and its zones do.
@@ -344,6 +356,7 @@ LoaderStats Loader::stats() const {
   stats.feeder = s.feeder.stats();
   for (const WorkerCounters& counters : s.counters) {
     stats.num_samples += counters.num_samples.load(std::memory_order_relaxed);
+    stats.num_own += counters.num_own.load(std::memory_order_relaxed);
     stats.num_spliced += counters.num_spliced.load(std::memory_order_relaxed);
     stats.work_ns += counters.work_ns.load(std::memory_order_relaxed);
     stats.wait_for_data_ns += counters.wait_for_data_ns.load(std::memory_order_relaxed);

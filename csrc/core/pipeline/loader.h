@@ -22,6 +22,7 @@
 
 #include "jpeg/decode.h"
 #include "pipeline/block_feeder.h"
+#include "pipeline/held_bytes.h"
 #include "pipeline/sample_source.h"
 #include "pipeline/transfer_station.h"
 #include "pipeline/view_plans.h"
@@ -33,10 +34,13 @@ struct LoaderOptions {
   int prefetch_batches = 2;  // batches in work or ready beside the one delivered, >= 1
   bool reproducible = true;
   std::vector<int> cpus;  // what each worker is bound to; empty: to none
+  bool outlines = false;  // say what is to be done to each JPEG, don't do it; lone views only
   FeederOptions feeder;
+  std::shared_ptr<BatchMemory> batch_memory;  // null: ordinary
 };
 
-// A sample that Python has to do: its place, and a copy of its bytes.
+// A sample that Python has to do (of outlines: one that has none): its place, and a copy of its
+// bytes.
 struct ForeignSample {
   std::int64_t batch = 0;  // number in the stream
   std::int64_t slot = 0;   // in the batch
@@ -51,8 +55,9 @@ struct ForeignSample {
 struct Batch {
   std::int64_t number = 0;
   std::int64_t size = 0;
-  std::shared_ptr<Zone> zone;
+  std::shared_ptr<Zone> zone;  // of outlines: a SampleOutline in the place of each image
   std::shared_ptr<const ViewPlans> plans;   // by which it was made
+  std::shared_ptr<HeldBytes> held;          // the bytes that outlines refer to; else null
   std::vector<std::int64_t> foreign_slots;  // their images hold anything
 };
 
@@ -60,8 +65,10 @@ enum class NextState { kTimeout, kBatch, kEnd };
 
 struct LoaderStats {
   std::int64_t num_samples = 0;
-  std::int64_t num_spliced =
-      0;  // of them, JPEGs of which only the restart segments under the crop were decoded
+  // Of them, JPEGs that our own decoder read, and those of which libjpeg read only the restart
+  // segments under the crop.
+  std::int64_t num_own = 0;
+  std::int64_t num_spliced = 0;
   std::int64_t num_batches = 0;
   std::int64_t num_foreign = 0;
   std::int64_t work_ns = 0;           // workers: decoding and after
@@ -80,7 +87,7 @@ class Loader {
   Loader& operator=(const Loader&) = delete;
 
   // Ends the present stream and begins another. The plans may be others; null: those
-  // before. InvalidArgument: the feeder's buffers are in use.
+  // before. InvalidArgument: the feeder's buffers are in use; outlines of several views.
   void start(std::shared_ptr<const ViewPlans> plans, std::uint64_t seed, std::uint32_t epoch);
   // Units and batches cut the same stream in two ways; either may be ahead of the other
   // until finish(). occurrences: one per sample of the units, or empty (all 0).
@@ -99,7 +106,8 @@ class Loader {
   NextState next(std::int64_t timeout_ms, Batch& batch);
   // Samples for Python found since the last call, in batches delivered or in work.
   std::vector<ForeignSample> take_foreign();
-  // Ends the stream: when it returns no thread works on it, batches delivered stay good.
+  // Ends the stream: when it returns no thread works on it, batches delivered stay good, and
+  // so do the bytes they hold.
   void stop();
 
   LoaderStats stats() const;  // since construction

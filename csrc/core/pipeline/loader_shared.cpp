@@ -7,6 +7,8 @@
 #include <new>
 #include <utility>
 
+#include "pipeline/sample_outline.h"
+
 namespace dts {
 
 std::int64_t steady_ns() {
@@ -19,10 +21,14 @@ LoaderShared::LoaderShared(std::shared_ptr<const SampleSource> source_,
                            const LoaderOptions& options_)
     : source(std::move(source_)),
       options(options_),
-      station(TransferStation::make(options_.prefetch_batches + 1)),
+      station(TransferStation::make(options_.prefetch_batches + 1, options_.batch_memory)),
       feeder(source, options_.feeder),
       counters(static_cast<std::size_t>(std::max(1, options_.num_workers))),
       seats(counters.size()) {}
+
+std::int64_t LoaderShared::slot_bytes(const ViewPlans& plans) const {
+  return options.outlines ? static_cast<std::int64_t>(sizeof(SampleOutline)) : plans.image_bytes();
+}
 
 void LoaderShared::open_ahead(bool for_next) {
   if (!stream) return;
@@ -33,7 +39,15 @@ void LoaderShared::open_ahead(bool for_next) {
     if (!for_next && !is_first && station->num_held() > options.prefetch_batches) break;
     try {
       const ViewPlans& plans = *stream->plans();
-      stream->open_next(station->acquire({next->size, plans.image_bytes(), plans.num_views()}));
+      const std::int64_t num_boxes = options.outlines ? 0 : plans.num_boxes();
+      // First, as it may fail: bytes that are let go of here would wait for the mutex.
+      std::shared_ptr<Zone> zone =
+          station->acquire({next->size, slot_bytes(plans), plans.num_views(), num_boxes});
+      std::shared_ptr<HeldBytes> held;
+      if (options.outlines) {
+        held = std::make_shared<HeldBytes>(weak_from_this(), stream->memory());
+      }
+      stream->open_next(std::move(zone), std::move(held));
     } catch (const std::bad_alloc&) {
       // Without room to read ahead there may still be room for one batch after the other.
       if (for_next && next == stream->front()) throw;

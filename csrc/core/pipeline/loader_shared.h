@@ -27,6 +27,7 @@ namespace dts {
 // Written by one worker, read by anyone.
 struct alignas(64) WorkerCounters {
   std::atomic<std::int64_t> num_samples{0};
+  std::atomic<std::int64_t> num_own{0};
   std::atomic<std::int64_t> num_spliced{0};
   std::atomic<std::int64_t> work_ns{0};
   std::atomic<std::int64_t> wait_for_data_ns{0};
@@ -60,7 +61,7 @@ class WorkerSeat {
 
 std::int64_t steady_ns();
 
-struct LoaderShared {
+struct LoaderShared : std::enable_shared_from_this<LoaderShared> {
   LoaderShared(std::shared_ptr<const SampleSource> source, const LoaderOptions& options);
 
   const std::shared_ptr<const SampleSource> source;
@@ -85,6 +86,8 @@ struct LoaderShared {
   std::int64_t num_foreign = 0;
   std::int64_t consumer_wait_ns = 0;
 
+  // What a batch holds of one sample.
+  std::int64_t slot_bytes(const ViewPlans& plans) const;
   // With the mutex held. Opens batches as far as the rules allow: as many as
   // options.prefetch_batches beside those delivered; where the consumer keeps more than one
   // delivered batch only `for_next`, so that one who keeps all of them still gets the next.

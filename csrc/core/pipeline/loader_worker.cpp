@@ -2,10 +2,13 @@
 #include "pipeline/loader_worker.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "pipeline/sample_erasing.h"
 
 namespace dts {
 namespace {
@@ -85,6 +88,7 @@ bool LoaderWorker::move_to(Stream& stream, std::int64_t position) {
   const bool leaves_batch = !batch_ || position >= batch_->end();
   if (!leaves_unit && !leaves_batch) return true;
 
+  if (leaves_batch && batch_) hand_over_bytes();
   if (leaves_unit) leave_unit();
   if (leaves_batch && runner_->held_bytes() > kShrinkAboveBytes) runner_->shrink(kKeepBytes);
   const std::int64_t now = steady_ns();
@@ -145,6 +149,22 @@ bool LoaderWorker::wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& l
   return !views_.empty() && batch_->number < stream.failed_batch();
 }
 
+// Where boxes are erased elsewhere, also in samples that others decode.
+void LoaderWorker::choose_boxes(ChoiceKey key, std::int64_t slot) const {
+  const auto sample_view = key.view;
+  for (std::int64_t view = 0; view < zone_->num_boxes(); ++view) {
+    const SamplePlan& plan = plans_->plans[static_cast<std::size_t>(view)];
+    Box box;
+    if (plan.maybe_erasing && plan.maybe_erasing->deferred) {
+      key.view = sample_view + static_cast<std::uint32_t>(view);
+      key.op = plan.maybe_erasing->op;
+      box = choose_erased_box(*plan.maybe_erasing, key, plan.height, plan.width);
+    }
+    const std::int64_t row[] = {box.top, box.left, box.height, box.width};
+    std::copy(std::begin(row), std::end(row), zone_->boxes(view) + 4 * slot);
+  }
+}
+
 void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   const auto place = static_cast<std::size_t>(position - unit_->begin);
   const std::int64_t slot = position - batch_->begin;
@@ -159,19 +179,10 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   key.epoch = stream.epoch();
   key.index = static_cast<std::uint64_t>(index);
   key.occurrence = static_cast<std::uint32_t>(occurrence & 0xFFFF);
-  for (std::size_t view = 0; view < outs_.size(); ++view) {
-    outs_[view] = zone_->images() + view_offsets_[view] + slot * image_bytes_[view];
-  }
+  if (!shared_.options.outlines) choose_boxes(key, slot);
   const SampleView& view = views_[place];
-  DecodeStatus status = DecodeStatus::kNotJpeg;
-  if (view.height > 0) {
-    const ConstImageView pixels{reinterpret_cast<const std::uint8_t*>(view.bytes.data()),
-                                view.height, view.width, view.channels, view.width * view.channels};
-    status = runner_->run(pixels, key, outs_);
-  } else if (!view.is_missing) {
-    status = runner_->run(view.bytes, key, outs_);
-    if (runner_->was_spliced()) WorkerCounters::add(counters_.num_spliced, 1);
-  }
+  const DecodeStatus status =
+      shared_.options.outlines ? outline(view, key, slot) : run_plan(view, key, slot);
   if (status != DecodeStatus::kOk) {
     ForeignSample foreign;
     foreign.batch = batch_->number;
@@ -187,6 +198,57 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   ++done_in_batch_;
 }
 
+DecodeStatus LoaderWorker::run_plan(const SampleView& view, const ChoiceKey& key,
+                                    std::int64_t slot) {
+  for (std::size_t i = 0; i < outs_.size(); ++i) {
+    outs_[i] = zone_->images() + view_offsets_[i] + slot * image_bytes_[i];
+  }
+  if (view.height > 0) {
+    const ConstImageView pixels{reinterpret_cast<const std::uint8_t*>(view.bytes.data()),
+                                view.height, view.width, view.channels, view.width * view.channels};
+    return runner_->run(pixels, key, outs_);
+  }
+  if (view.is_missing) return DecodeStatus::kNotJpeg;
+  const DecodeStatus status = runner_->run(view.bytes, key, outs_);
+  const DecodePath path = runner_->path();
+  if (path == DecodePath::kOwn) WorkerCounters::add(counters_.num_own, 1);
+  if (path == DecodePath::kSpliced) WorkerCounters::add(counters_.num_spliced, 1);
+  return status;
+}
+
+// The sample's bytes stay where they are in the unit in which the batch ends, so that a batch
+// holds but one.
+DecodeStatus LoaderWorker::outline(const SampleView& view, const ChoiceKey& key,
+                                   std::int64_t slot) {
+  SampleOutline outline;
+  DecodeStatus status = DecodeStatus::kNotJpeg;
+  if (view.height == 0 && !view.is_missing) status = runner_->outline(view.bytes, key, &outline);
+  const std::byte* bytes = view.bytes.data();
+  if (status != DecodeStatus::kOk) {
+    outline = {};
+    bytes = nullptr;
+  } else if (unit_->end() < batch_->end()) {
+    const ByteSpan copy = copies_.allocate(view.bytes.size());
+    std::copy(view.bytes.begin(), view.bytes.end(), copy.begin());
+    bytes = copy.data();
+  } else {
+    ++held_in_batch_;
+  }
+  outline.address = reinterpret_cast<std::intptr_t>(bytes);
+  outline.sample = unit_->samples[static_cast<std::size_t>(batch_->begin + slot - unit_->begin)];
+  outline.occurrence = static_cast<std::int64_t>(key.occurrence);
+  std::memcpy(zone_->images() + slot * static_cast<std::int64_t>(sizeof outline), &outline,
+              sizeof outline);
+  return status;
+}
+
+// What the batch was told of is the batch's now, where this worker is done with it.
+void LoaderWorker::hand_over_bytes() {
+  if (held_in_batch_ > 0) batch_->held->add_unit(unit_->number, held_in_batch_);
+  released_by_others_ += std::exchange(held_in_batch_, 0);
+  if (copies_.held_bytes() > 0) batch_->held->add_copies(std::exchange(copies_, {}));
+}
+
 void LoaderWorker::add_foreign(ForeignSample foreign, const SampleView& view) {
   if (!foreign.is_missing) foreign.bytes = encoded_bytes(view);
   const std::lock_guard lock(shared_.mutex);
@@ -197,7 +259,8 @@ void LoaderWorker::add_foreign(ForeignSample foreign, const SampleView& view) {
 
 // Tells the feeder what is done in the unit; its views may be gone after this.
 void LoaderWorker::leave_unit() {
-  if (unit_ && done_in_unit_ > 0) shared_.feeder.release(unit_->number, done_in_unit_);
+  const std::int64_t count = done_in_unit_ - std::exchange(released_by_others_, 0);
+  if (unit_ && count > 0) shared_.feeder.release(unit_->number, count);
   views_ = {};
 }
 
@@ -222,6 +285,7 @@ void LoaderWorker::settle(Stream& stream, bool leaves_unit, bool leaves_batch) {
 // The end of the stream for this worker, or of one visit of the thread that calls next().
 void LoaderWorker::leave(Stream& stream) noexcept {
   try {
+    if (batch_) hand_over_bytes();
     leave_unit();
   } catch (...) {
     fail(stream);

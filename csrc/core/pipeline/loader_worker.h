@@ -41,8 +41,12 @@ class LoaderWorker {
   bool wait_for_places(Stream& stream, std::int64_t position, std::unique_lock<std::mutex>& lock);
   bool wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock);
   void enter_zone();
+  void choose_boxes(ChoiceKey key, std::int64_t slot) const;
   void run_sample(Stream& stream, std::int64_t position);
+  DecodeStatus run_plan(const SampleView& view, const ChoiceKey& key, std::int64_t slot);
+  DecodeStatus outline(const SampleView& view, const ChoiceKey& key, std::int64_t slot);
   void add_foreign(ForeignSample foreign, const SampleView& view);
+  void hand_over_bytes();
   void leave_unit();
   void settle(Stream& stream, bool leaves_unit, bool leaves_batch);
   void leave(Stream& stream) noexcept;
@@ -66,6 +70,9 @@ class LoaderWorker {
   std::shared_ptr<StreamUnit> unit_;
   std::span<const SampleView> views_;
   std::int64_t done_in_unit_ = 0;
+  std::int64_t released_by_others_ = 0;  // of them: by the batches that hold them
+  std::int64_t held_in_batch_ = 0;       // of the unit, by the present batch
+  ReadMemory copies_;                    // of the present batch
 
   std::shared_ptr<StreamBatch> batch_;
   Zone* zone_ = nullptr;  // the batch's while this worker has something to do in it

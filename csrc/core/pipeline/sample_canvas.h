@@ -49,6 +49,11 @@ class SampleCanvas {
   DecodeStatus decode_surveyed();
 
   ImageSize size() const { return geometry_.size(); }
+  // What is to be done to the encoded image so far; null once something needed its pixels. Only
+  // between survey() and the next rewind().
+  const FusedGeometry* surveyed_geometry() const {
+    return is_surveying_ && is_encoded_ && !has_surveyed_ ? &geometry_ : nullptr;
+  }
   std::int64_t channels() const { return channels_; }
 
   void crop(const Box& box) { geometry_.crop(box); }  // inside the image
@@ -75,8 +80,12 @@ class SampleCanvas {
 
   // Memory for operations that need some.
   Scratch& spare() { return spare_; }
-  // Did the last encoded image give only the restart segments under the box?
-  bool was_spliced() const { return decoder_.was_spliced(); }
+  // How the last encoded image was decoded.
+  DecodePath path() const { return decoder_.path(); }
+  void set_reader(JpegReader reader, bool is_checking) {
+    decoder_.set_reader(reader);
+    decoder_.set_checking(is_checking);
+  }
   std::size_t held_bytes() const;
   void shrink(std::size_t keep_bytes);
 

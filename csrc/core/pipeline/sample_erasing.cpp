@@ -30,27 +30,32 @@ void store_normals(const NormalStream& normals, const Box& box, const NormalizeP
 
 }  // namespace
 
+Box choose_erased_box(const Erasing& erasing, const ChoiceKey& key, std::int64_t height,
+                      std::int64_t width) {
+  return choose_erasing(key, width, height, erasing.p, erasing.scale[0], erasing.scale[1],
+                        erasing.ratio[0], erasing.ratio[1])
+      .value_or(Box{});
+}
+
 void erase_randomly(const Erasing& erasing, const FusedNormalize& normalize, const ChoiceKey& key,
                     std::int64_t height, std::int64_t width, void* out) {
-  const std::optional<Box> box =
-      choose_erasing(key, width, height, erasing.p, erasing.scale[0], erasing.scale[1],
-                     erasing.ratio[0], erasing.ratio[1]);
-  if (!box) return;
+  const Box box = choose_erased_box(erasing, key, height, width);
+  if (box.height == 0) return;
   if (!erasing.random_values) {
-    normalize.fill(*box, height, width, erasing.values, out);
+    normalize.fill(box, height, width, erasing.values, out);
     return;
   }
   const NormalizeParams& params = normalize.params();
   const NormalStream normals(key);
   switch (params.type) {
     case PixelType::kFloat16:
-      store_normals<std::uint16_t>(normals, *box, params, height, width, float16_bits, out);
+      store_normals<std::uint16_t>(normals, box, params, height, width, float16_bits, out);
       return;
     case PixelType::kBfloat16:
-      store_normals<std::uint16_t>(normals, *box, params, height, width, bfloat16_bits, out);
+      store_normals<std::uint16_t>(normals, box, params, height, width, bfloat16_bits, out);
       return;
     case PixelType::kFloat32:
-      store_normals<float>(normals, *box, params, height, width, [](float v) { return v; }, out);
+      store_normals<float>(normals, box, params, height, width, [](float v) { return v; }, out);
       return;
     case PixelType::kUint8:
       return;  // plans have no normals for bytes

@@ -202,6 +202,7 @@ void PlanParser::read_source(PlanLine& line) {
   if (channels_ == 2) line.refuse("channels", "1 or 3");
   plan_.max_pixels = line.integer("max_pixels", 0, kMaxPixels);
   plan_.pass_order = static_cast<PassOrder>(line.integer("pass_order", 0, 2));
+  plan_.reader = static_cast<JpegReader>(line.integer_or("reader", 0, 1, 0));
 }
 
 void PlanParser::read_step(PlanLine& line) {
@@ -254,6 +255,11 @@ void PlanParser::read_erasing(PlanLine& line) {
   erasing.p = line.real("p", kProbability);
   erasing.scale = pair(line, "scale", kErasingScale);
   erasing.ratio = pair(line, "ratio", kRatio);
+  erasing.deferred = line.integer_or("deferred", 0, 1, 0) != 0;
+  if (erasing.deferred) {
+    plan_.maybe_erasing = std::move(erasing);
+    return;
+  }
   const bool is_uint8 = plan_.tail.type == PixelType::kUint8;
   erasing.random_values = line.integer_or("random", 0, 1, 0) != 0;
   if (erasing.random_values && is_uint8) line.refuse("random", "0 for uint8 output");
@@ -271,6 +277,10 @@ SamplePlan PlanParser::finish() && {
   return std::move(plan_);
 }
 
+bool has_colours(const std::vector<std::uint8_t>& fill) {
+  return std::any_of(fill.begin(), fill.end(), [&](std::uint8_t v) { return v != fill.front(); });
+}
+
 }  // namespace
 
 SamplePlan parse_plan(std::string_view text) {
@@ -286,6 +296,27 @@ SamplePlan parse_plan(std::string_view text) {
     if (!line.name().empty()) parser.read(line);
   }
   return std::move(parser).finish();
+}
+
+bool can_keep_gray(const SamplePlan& plan) {
+  for (const Step& step : plan.steps) {
+    switch (step.kind) {
+      case StepKind::kGrayscale:
+        return true;
+      case StepKind::kResizedCrop:
+      case StepKind::kResize:
+      case StepKind::kCenterCrop:
+      case StepKind::kRandomCrop:
+      case StepKind::kPad:
+      case StepKind::kHorizontalFlip:
+      case StepKind::kVerticalFlip:
+        if (has_colours(step.fill)) return false;
+        break;
+      default:
+        return false;
+    }
+  }
+  return false;
 }
 
 }  // namespace dts

@@ -25,6 +25,7 @@
 #include "image/fused_normalize.h"
 #include "image/pad.h"
 #include "image/resample.h"
+#include "jpeg/decode.h"
 
 namespace dts {
 
@@ -73,12 +74,15 @@ struct Erasing {
   std::array<double, 2> scale{}, ratio{};
   bool random_values = false;  // random=1: normals, one per value
   std::vector<float> values;   // one, or one per channel, in output units
+  bool deferred = false;       // deferred=1: the box is drawn and handed out, and filled elsewhere
 };
 
 struct SamplePlan {
   std::int64_t source_channels = 3;  // of images that come as pixels; JPEGs decode to RGB
   std::int64_t max_pixels = 0;       // larger images are Pillow's to judge; 0: no limit
   PassOrder pass_order = PassOrder::kVerticalIfShrunkMore;  // by number, in the enum's order
+  JpegReader reader = JpegReader::kAuto;                    // by number, too; may be left out
+  bool checks_reader = false;  // not in the text: JpegDecoder::set_checking()
   std::vector<Step> steps;
   std::int64_t height = 0, width = 0;  // of the result, the same for every image
   NormalizeParams tail;  // dtype: PixelType's number; layout: 0 planes, 1 channels_last;
@@ -93,5 +97,9 @@ struct SamplePlan {
 
 // InvalidArgument names the line, the key, the value found and what was expected.
 SamplePlan parse_plan(std::string_view text);
+
+// Whether one channel of a gray image is enough: all that is done before it becomes gray by
+// the plan does the same to three equal channels.
+bool can_keep_gray(const SamplePlan& plan);
 
 }  // namespace dts

@@ -8,6 +8,7 @@
 #include "image/color.h"
 #include "image/fused_normalize.h"
 #include "image/rotate.h"
+#include "jpeg/common_kind.h"
 #include "pipeline/sample_canvas.h"
 #include "pipeline/sample_erasing.h"
 #include "pipeline/step_sizes.h"
@@ -21,33 +22,6 @@ std::string size_text(const ImageSize& size) {
 
 bool has_pixels(const std::array<std::int64_t, 4>& padding) {
   return std::any_of(padding.begin(), padding.end(), [](std::int64_t side) { return side != 0; });
-}
-
-bool has_colours(const std::vector<std::uint8_t>& fill) {
-  return std::any_of(fill.begin(), fill.end(), [&](std::uint8_t v) { return v != fill.front(); });
-}
-
-// Whether one channel of a gray image is enough: all that is done before it becomes gray by
-// the plan does the same to three equal channels.
-bool can_keep_gray(const SamplePlan& plan) {
-  for (const Step& step : plan.steps) {
-    switch (step.kind) {
-      case StepKind::kGrayscale:
-        return true;
-      case StepKind::kResizedCrop:
-      case StepKind::kResize:
-      case StepKind::kCenterCrop:
-      case StepKind::kRandomCrop:
-      case StepKind::kPad:
-      case StepKind::kHorizontalFlip:
-      case StepKind::kVerticalFlip:
-        if (has_colours(step.fill)) return false;
-        break;
-      default:
-        return false;
-    }
-  }
-  return false;
 }
 
 ChoiceKey view_key(const ChoiceKey& sample_key, std::size_t view) {
@@ -70,8 +44,8 @@ struct SampleRunner::State {
   void check_outs(std::size_t num_outs) const;
   DecodeStatus decode_once(const ChoiceKey& sample_key);
   DecodeStatus run_views(const ChoiceKey& sample_key, std::span<void* const> outs);
-  DecodeStatus run_steps(const SamplePlan& plan, ChoiceKey& key, ConstImageView* pixels,
-                         bool* flip);
+  DecodeStatus run_steps(const SamplePlan& plan, ChoiceKey& key);
+  DecodeStatus outline(ChoiceKey key, SampleOutline* outline);
   DecodeStatus run_view(std::size_t view, ChoiceKey key, void* out);
   DecodeStatus apply(const Step& step, const ChoiceKey& key);
   DecodeStatus resized_crop(const Step& step, const ChoiceKey& key);
@@ -102,7 +76,8 @@ DecodeStatus SampleRunner::State::decode_once(const ChoiceKey& sample_key) {
   for (std::size_t view = 0; view < normalizers.size(); ++view) {
     canvas.survey();
     ChoiceKey key = view_key(sample_key, view);
-    const DecodeStatus status = run_steps(views->plans[view], key, &pixels, &flip);
+    DecodeStatus status = run_steps(views->plans[view], key);
+    if (status == DecodeStatus::kOk) status = canvas.finish(&pixels, &flip);
     if (!canvas.has_surveyed()) return status;
   }
   return canvas.decode_surveyed();
@@ -123,9 +98,8 @@ DecodeStatus SampleRunner::State::run_views(const ChoiceKey& sample_key,
   return DecodeStatus::kOk;
 }
 
-// Up to the pixels of the result.
-DecodeStatus SampleRunner::State::run_steps(const SamplePlan& plan, ChoiceKey& key,
-                                            ConstImageView* pixels, bool* flip) {
+// Up to an image of the result's size.
+DecodeStatus SampleRunner::State::run_steps(const SamplePlan& plan, ChoiceKey& key) {
   for (const Step& step : plan.steps) {
     key.op = step.op;
     const DecodeStatus status = apply(step, key);
@@ -136,18 +110,41 @@ DecodeStatus SampleRunner::State::run_steps(const SamplePlan& plan, ChoiceKey& k
     return canvas.refuse("the transform gives an image of " + size_text(canvas.size()) +
                          " pixels, expected " + size_text(wanted) + " like the others");
   }
-  return canvas.finish(pixels, flip);
+  return DecodeStatus::kOk;
+}
+
+// The canvas is open.
+DecodeStatus SampleRunner::State::outline(ChoiceKey key, SampleOutline* outline) {
+  const SamplePlan& plan = views->plans.front();
+  canvas.survey();
+  const DecodeStatus status = run_steps(plan, key);
+  if (status != DecodeStatus::kOk) return status;
+  const FusedGeometry* const geometry = canvas.surveyed_geometry();
+  const bool has_values = plan.maybe_erasing && plan.maybe_erasing->random_values;
+  if (geometry == nullptr || !can_outline(*geometry) || has_values) {
+    return canvas.refuse("the transform is more than a bilinear resize of a part of the image");
+  }
+  *outline = outline_of(*geometry);
+  if (!plan.maybe_erasing) return status;
+  key.op = plan.maybe_erasing->op;
+  const Box box = choose_erased_box(*plan.maybe_erasing, key, plan.height, plan.width);
+  outline->erase_top = static_cast<std::int32_t>(box.top);
+  outline->erase_left = static_cast<std::int32_t>(box.left);
+  outline->erase_height = static_cast<std::int32_t>(box.height);
+  outline->erase_width = static_cast<std::int32_t>(box.width);
+  return status;
 }
 
 DecodeStatus SampleRunner::State::run_view(std::size_t view, ChoiceKey key, void* out) {
   const SamplePlan& plan = views->plans[view];
   ConstImageView pixels;
   bool flip = false;
-  const DecodeStatus status = run_steps(plan, key, &pixels, &flip);
+  DecodeStatus status = run_steps(plan, key);
+  if (status == DecodeStatus::kOk) status = canvas.finish(&pixels, &flip);
   if (status != DecodeStatus::kOk) return status;
   const FusedNormalize& normalize = normalizers[view];
   normalize.run(pixels, flip, out);
-  if (plan.maybe_erasing) {
+  if (plan.maybe_erasing && !plan.maybe_erasing->deferred) {
     key.op = plan.maybe_erasing->op;
     erase_randomly(*plan.maybe_erasing, normalize, key, plan.height, plan.width, out);
   }
@@ -314,7 +311,10 @@ DecodeStatus SampleRunner::State::blur(const Step& step, const ChoiceKey& key) {
 }
 
 SampleRunner::SampleRunner(std::shared_ptr<const ViewPlans> views)
-    : state_(std::make_unique<State>(std::move(views))) {}
+    : state_(std::make_unique<State>(std::move(views))) {
+  const SamplePlan& plan = state_->views->plans.front();
+  state_->canvas.set_reader(plan.reader, plan.checks_reader);
+}
 
 SampleRunner::~SampleRunner() = default;
 
@@ -358,8 +358,25 @@ DecodeStatus SampleRunner::run(const ConstImageView& pixels, const ChoiceKey& ke
   return run(pixels, key, std::span<void* const>(&out, 1));
 }
 
+DecodeStatus SampleRunner::outline(ConstByteSpan encoded, const ChoiceKey& key,
+                                   SampleOutline* outline) {
+  state_->check_outs(1);
+  SampleCanvas& canvas = state_->canvas;
+  try {
+    DecodeStatus status = canvas.open(encoded, state_->views->plans.front().max_pixels);
+    if (status == DecodeStatus::kOk && !is_common_jpeg(encoded)) {
+      status = canvas.refuse("a JPEG of an uncommon kind");
+    }
+    if (status == DecodeStatus::kOk) status = state_->outline(key, outline);
+    if (status == DecodeStatus::kOk) outline->size = static_cast<std::int64_t>(encoded.size());
+    return status;
+  } catch (const InvalidArgument& error) {
+    return canvas.refuse(error.what());
+  }
+}
+
 const std::string& SampleRunner::error() const { return state_->canvas.error(); }
-bool SampleRunner::was_spliced() const { return state_->canvas.was_spliced(); }
+DecodePath SampleRunner::path() const { return state_->canvas.path(); }
 std::size_t SampleRunner::held_bytes() const { return state_->canvas.held_bytes(); }
 void SampleRunner::shrink(std::size_t keep_bytes) { state_->canvas.shrink(keep_bytes); }
 

@@ -17,6 +17,7 @@
 #include "image/view.h"
 #include "jpeg/decode.h"
 #include "order/choices.h"
+#include "pipeline/sample_outline.h"
 #include "pipeline/view_plans.h"
 
 namespace dts {
@@ -43,9 +44,15 @@ class SampleRunner {
   DecodeStatus run(ConstByteSpan encoded, const ChoiceKey& key, void* out);
   DecodeStatus run(const ConstImageView& pixels, const ChoiceKey& key, void* out);
 
+  // What run() would do to the JPEG, without decoding it, as far as the bytes and the key tell.
+  // Of a lone view. kUnsupported also where a bilinear resize, flips and erasing to a constant
+  // aren't all of it, or the JPEG is of an uncommon kind (jpeg/common_kind.h); `outline` then
+  // holds anything.
+  DecodeStatus outline(ConstByteSpan encoded, const ChoiceKey& key, SampleOutline* outline);
+
   const std::string& error() const;
-  // Behind a run() of encoded bytes: were only the restart segments under the crop decoded?
-  bool was_spliced() const;
+  // Behind a run() of encoded bytes: how they were decoded.
+  DecodePath path() const;
   std::size_t held_bytes() const;
   // One very large image must not fix a thread's memory at its size for ever.
   void shrink(std::size_t keep_bytes);

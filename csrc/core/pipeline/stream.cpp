@@ -62,9 +62,10 @@ StreamBatch* Stream::next_unopened() const {
              : nullptr;
 }
 
-void Stream::open_next(std::shared_ptr<Zone> zone) {
+void Stream::open_next(std::shared_ptr<Zone> zone, std::shared_ptr<HeldBytes> held) {
   StreamBatch* const batch = next_unopened();
   batch->zone = std::move(zone);
+  batch->held = std::move(held);
   opened_end_ = batch->end();
   ++num_opened_;
 }

@@ -19,6 +19,7 @@
 #include <memory>
 #include <vector>
 
+#include "pipeline/held_bytes.h"
 #include "pipeline/transfer_station.h"
 #include "pipeline/view_plans.h"
 
@@ -34,7 +35,7 @@ struct StreamUnit {
   std::int64_t end() const { return begin + static_cast<std::int64_t>(samples.size()); }
 };
 
-// A run of positions that are delivered together. Constant but for the last three; the
+// A run of positions that are delivered together. Constant but for the last four; the
 // zone's slots belong to whoever has the position.
 struct StreamBatch {
   std::int64_t number = 0;
@@ -43,6 +44,7 @@ struct StreamBatch {
   std::int64_t num_left = 0;
   std::shared_ptr<Zone> zone;  // null: not open yet, or delivered
   std::vector<std::int64_t> foreign_slots;
+  std::shared_ptr<HeldBytes> held;  // of outlines, while the zone is there; null: images
   std::int64_t end() const { return begin + size; }
 };
 
@@ -54,6 +56,8 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   const std::shared_ptr<const ViewPlans>& plans() const { return plans_; }
+  // Where what the stream has read outlives it.
+  const std::shared_ptr<StreamMemory>& memory() const { return memory_; }
   std::uint64_t seed() const { return seed_; }
   std::uint32_t epoch() const { return epoch_; }
 
@@ -81,7 +85,7 @@ class Stream {
   std::int64_t num_delivered() const { return num_delivered_; }
   // The next batch to open; null: all appended ones are.
   StreamBatch* next_unopened() const;
-  void open_next(std::shared_ptr<Zone> zone);
+  void open_next(std::shared_ptr<Zone> zone, std::shared_ptr<HeldBytes> held = nullptr);
 
   void finish_in_unit(StreamUnit& unit, std::int64_t count);
   // True: this made the batch complete.
@@ -99,6 +103,7 @@ class Stream {
 
  private:
   const std::shared_ptr<const ViewPlans> plans_;
+  const std::shared_ptr<StreamMemory> memory_ = std::make_shared<StreamMemory>();
   const std::uint64_t seed_;
   const std::uint32_t epoch_;
 

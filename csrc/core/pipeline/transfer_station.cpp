@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/large_memory.h"
 
 namespace dts {
 namespace {
@@ -18,7 +17,8 @@ constexpr std::byte kGuard{0xA5};
 }  // namespace
 
 std::size_t ZoneLayout::images_offset() const {
-  const auto numbers = static_cast<std::uint64_t>(batch_size) * 2 * sizeof(std::int64_t);
+  const auto numbers = static_cast<std::uint64_t>(batch_size) *
+                       static_cast<std::uint64_t>(2 + 4 * num_boxes) * sizeof(std::int64_t);
   return align_up(numbers, kZoneAlignment);
 }
 
@@ -46,9 +46,11 @@ bool Zone::guard_is_whole() const {
   return std::all_of(guard, guard + kGuardBytes, [](std::byte b) { return b == kGuard; });
 }
 
-std::shared_ptr<TransferStation> TransferStation::make(int max_free) {
+std::shared_ptr<TransferStation> TransferStation::make(int max_free,
+                                                       std::shared_ptr<BatchMemory> memory) {
   std::shared_ptr<TransferStation> station(new TransferStation());
   station->max_free_ = static_cast<std::size_t>(std::max(0, max_free));
+  station->memory_ = memory ? std::move(memory) : std::make_shared<OrdinaryMemory>();
   // Room now, so that giving a zone back can't fail.
   station->free_.reserve(station->max_free_);
   return station;
@@ -59,7 +61,7 @@ TransferStation::~TransferStation() {
 }
 
 void TransferStation::free_memory(const Zone& zone) noexcept {
-  delete_large(zone.memory_, zone.capacity_);
+  memory_->release(zone.memory_, zone.capacity_);
 }
 
 Zone TransferStation::take_or_make(const ZoneLayout& layout) {
@@ -89,7 +91,7 @@ Zone TransferStation::take_or_make(const ZoneLayout& layout) {
   for (const Zone& old : too_small) free_memory(old);
   if (zone.memory_ == nullptr) {
     try {
-      zone.memory_ = new_large(bytes);
+      zone.memory_ = memory_->allocate(bytes);
       zone.capacity_ = bytes;
     } catch (...) {
       const std::lock_guard lock(mutex_);
@@ -107,7 +109,8 @@ std::shared_ptr<Zone> TransferStation::acquire(const ZoneLayout& layout) {
   constexpr std::int64_t kMaxBytes = std::numeric_limits<std::int64_t>::max() / 4;
   constexpr std::int64_t kMaxViews = 1 << 20;
   if (layout.batch_size < 1 || layout.image_bytes < 0 || layout.num_views < 1 ||
-      layout.num_views > kMaxViews || layout.batch_size > kMaxBytes / (layout.image_bytes + 16)) {
+      layout.num_views > kMaxViews || layout.num_boxes < 0 || layout.num_boxes > layout.num_views ||
+      layout.batch_size > kMaxBytes / (layout.image_bytes + 16 + 32 * layout.num_boxes)) {
     throw InvalidArgument("a batch of " + std::to_string(layout.batch_size) + " images of " +
                           std::to_string(layout.image_bytes) +
                           " bytes each can't be made: expected at least one image and a size "

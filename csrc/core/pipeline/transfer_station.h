@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of batches. A zone holds one batch,
 //
-//   [labels int64][indices int64][pad][images][16-byte guard]     images at a multiple of 256
+//   [labels int64][indices int64][boxes][pad][images][16-byte guard]   images at a multiple of 256
 //
-// (of several views: those of view 0, pad to 256, those of view 1, ...),
+// (of several views: those of view 0, pad to 256, those of view 1, ...; boxes, where there are
+// any: four int64 of each sample of view 0, of view 1, ...),
 //
 // and is used again only when nobody holds it any more: tensors made of it keep it. The
 // station outlives its zones' holders (shared ownership), and keeps a few free zones.
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/pinned_memory.h"
 #include "base/process.h"
 
 namespace dts {
@@ -30,6 +32,7 @@ struct ZoneLayout {
   std::int64_t batch_size = 0;
   std::int64_t image_bytes = 0;  // of one sample, all views together
   std::int64_t num_views = 1;
+  std::int64_t num_boxes = 0;  // of one sample: 0, or one for each view
   // What the images may take, with the room between views.
   std::size_t images_bytes() const;
   std::size_t images_offset() const;
@@ -41,7 +44,14 @@ class Zone {
  public:
   std::int64_t* labels() const;
   std::int64_t* indices() const;
+  // top, left, height, width of each sample.
+  std::int64_t* boxes(std::int64_t view) const { return labels() + batch_size() * (2 + 4 * view); }
   std::byte* images() const;
+  // From the labels to the end of the images.
+  std::byte* memory() const { return memory_; }
+  std::size_t memory_bytes() const { return layout_.images_offset() + layout_.images_bytes(); }
+  std::size_t images_offset() const { return layout_.images_offset(); }
+  std::int64_t num_boxes() const { return layout_.num_boxes; }
   std::int64_t batch_size() const { return layout_.batch_size; }
   std::int64_t image_bytes() const { return layout_.image_bytes; }
   // Whether the guard behind the images is as it was.
@@ -58,8 +68,9 @@ class Zone {
 
 class TransferStation : public std::enable_shared_from_this<TransferStation> {
  public:
-  // `max_free`: free zones kept; further ones are given back to the system.
-  static std::shared_ptr<TransferStation> make(int max_free = 3);
+  // `max_free`: free zones kept; further ones are given back to `memory` (null: ordinary).
+  static std::shared_ptr<TransferStation> make(int max_free = 3,
+                                               std::shared_ptr<BatchMemory> memory = nullptr);
   ~TransferStation();
   TransferStation(const TransferStation&) = delete;
   TransferStation& operator=(const TransferStation&) = delete;
@@ -89,6 +100,7 @@ class TransferStation : public std::enable_shared_from_this<TransferStation> {
   std::vector<Zone> free_;
   std::shared_ptr<const std::function<void()>> on_free_;
   std::size_t max_free_ = 3;
+  std::shared_ptr<BatchMemory> memory_;
   const ProcessMark home_;
   int num_held_ = 0;
   std::size_t held_bytes_ = 0;

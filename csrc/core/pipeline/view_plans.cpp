@@ -31,7 +31,7 @@ std::string_view take_plan(std::string_view& text, bool* is_last) {
 
 bool has_same_source(const SamplePlan& one, const SamplePlan& other) {
   return one.source_channels == other.source_channels && one.max_pixels == other.max_pixels &&
-         one.pass_order == other.pass_order;
+         one.pass_order == other.pass_order && one.reader == other.reader;
 }
 
 }  // namespace
@@ -40,6 +40,13 @@ std::int64_t ViewPlans::image_bytes() const {
   std::int64_t sum = 0;
   for (const SamplePlan& plan : plans) sum += plan.image_bytes();
   return sum;
+}
+
+std::int64_t ViewPlans::num_boxes() const {
+  const bool is_any = std::any_of(plans.begin(), plans.end(), [](const SamplePlan& plan) {
+    return plan.maybe_erasing && plan.maybe_erasing->deferred;
+  });
+  return is_any ? num_views() : 0;
 }
 
 void ViewPlans::view_offsets(std::int64_t batch_size, std::vector<std::int64_t>& offsets) const {

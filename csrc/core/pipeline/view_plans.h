@@ -23,6 +23,8 @@ struct ViewPlans {
   std::int64_t num_views() const { return static_cast<std::int64_t>(plans.size()); }
   // Of one sample, all views together.
   std::int64_t image_bytes() const;
+  // Views whose erased boxes come beside the images: all, if any view's are deferred.
+  std::int64_t num_boxes() const;
   // A batch holds the images of view 0, then those of view 1, and so on; each view's begin
   // at a multiple of 256. Where a view's images begin, from the first view's.
   void view_offsets(std::int64_t batch_size, std::vector<std::int64_t>& offsets) const;

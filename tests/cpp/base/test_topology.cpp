@@ -31,6 +31,10 @@ class FakeSysfs {
     }
   }
   const std::string& root() const { return folder_.path(); }
+  // A PCI device and what the kernel says of its node.
+  void add_device(const std::string& bus_id, const std::string& node) {
+    write("bus/pci/devices/" + bus_id, "numa_node", node);
+  }
 
  private:
   void write(const std::string& folder, const std::string& name, const std::string& text) {
@@ -84,4 +88,30 @@ TEST_CASE("what can't be read counts as one node of single cores") {
   const FakeSysfs damaged("0-x", {{0, "1"}}, {{2, "two"}});
   CHECK(dts::spread_cpus({1, 2}, damaged.root()) == Cpus{1, 2});
   CHECK(dts::spread_cpus({}, empty.path()).empty());
+}
+
+TEST_CASE("a PCI device has a node where there are several and the kernel knows it") {
+  FakeSysfs two_nodes("0-1", {{0, "0-1"}, {1, "2-3"}}, {});
+  two_nodes.add_device("0000:3b:00.0", "1");
+  two_nodes.add_device("0000:af:00.0", "-1");
+  two_nodes.add_device("0000:c1:00.0", "no number");
+  CHECK(dts::numa_node_of_pci("0000:3b:00.0", two_nodes.root()) == 1);
+  CHECK(dts::numa_node_of_pci("0000:3B:00.0", two_nodes.root()) == 1);
+  CHECK_FALSE(dts::numa_node_of_pci("0000:AF:00.0", two_nodes.root()));
+  CHECK_FALSE(dts::numa_node_of_pci("0000:c1:00.0", two_nodes.root()));
+  CHECK_FALSE(dts::numa_node_of_pci("0000:00:1f.0", two_nodes.root()));
+  CHECK_FALSE(dts::numa_node_of_pci("../devices/0000:3b:00.0", two_nodes.root()));
+  FakeSysfs one_node("0", {{0, "0-3"}}, {});
+  one_node.add_device("0000:3b:00.0", "0");
+  CHECK_FALSE(dts::numa_node_of_pci("0000:3b:00.0", one_node.root()));
+  CHECK_FALSE(dts::numa_node_of_pci("0000:3b:00.0", "/nowhere"));
+}
+
+TEST_CASE("of a node's CPUs those are ours that we may use") {
+  const FakeSysfs tree("0-1", {{0, "0-1,4-5"}, {1, "2-3,6-7"}}, {});
+  CHECK(dts::cpus_of_node({1, 2, 5, 6}, 1, tree.root()) == Cpus{2, 6});
+  CHECK(dts::cpus_of_node({6, 2}, 1, tree.root()) == Cpus{6, 2});
+  CHECK(dts::cpus_of_node({0, 1}, 1, tree.root()).empty());
+  CHECK(dts::cpus_of_node({0, 1}, 7, tree.root()).empty());
+  CHECK(dts::cpus_of_node({0, 1}, -1, tree.root()).empty());
 }

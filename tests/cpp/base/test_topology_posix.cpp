@@ -3,6 +3,7 @@
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/topology.h"
 #include "support.h"
@@ -47,6 +48,32 @@ TEST_CASE("a CPU that is not there changes nothing") {
     was_bound = dts::bind_this_thread(60000) || dts::bind_this_thread(-1);
   }).join();
   CHECK_FALSE(was_bound);
+}
+
+TEST_CASE("a thread bound to several CPUs may run on each of them") {
+  const auto cpus = dts::allowed_cpus();
+  bool is_bound = false;
+  int count = 0;
+  std::thread([&] {
+    is_bound = dts::bind_this_thread(cpus);
+    cpu_set_t mask;
+    CPU_ZERO(&mask);
+    ::pthread_getaffinity_np(::pthread_self(), sizeof(mask), &mask);
+    count = CPU_COUNT(&mask);
+  }).join();
+  CHECK(is_bound);
+  CHECK(count == static_cast<int>(cpus.size()));
+  CHECK_FALSE(dts::bind_this_thread(std::vector<int>{}));
+  CHECK_FALSE(dts::bind_this_thread(std::vector<int>{0, -1}));
+}
+
+TEST_CASE("a node that no machine has can't be preferred") {
+  bool is_preferred = true;
+  std::thread([&] {
+    is_preferred = dts::prefer_memory_of_node(-1) || dts::prefer_memory_of_node(1 << 20);
+    static_cast<void>(dts::prefer_memory_of_node(0));  // a container may forbid it
+  }).join();
+  CHECK_FALSE(is_preferred);
 }
 
 TEST_CASE("names of threads are cut to what the system takes") {

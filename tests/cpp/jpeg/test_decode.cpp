@@ -5,6 +5,9 @@
 #include <set>
 
 #include "base/error.h"
+#include "image/simd.h"
+#include "jpeg/codec_info.h"
+#include "jpeg/edit.h"
 #include "jpeg/encoder.h"
 #include "support.h"
 
@@ -242,6 +245,73 @@ TEST_CASE("boxes outside of the picture and decoding without one are refused") {
         "the box of 3 x 2 pixels at column 4, row 29 is not inside of the image of 40 x 30");
   REQUIRE(decoder.open({}) == DecodeStatus::kNotJpeg);
   CHECK(decoder.decode({0, 0, 1, 1}, false, &view) == DecodeStatus::kNotJpeg);
+}
+
+TEST_CASE("who decodes: told, chosen, and given up on after memory was given back") {
+  JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kOwn);
+  Kind kind{.name = "", .sampling = {{2, 2}, {1, 1}, {1, 1}}, .restart_interval = 2};
+  const Bytes data = encode(kind, 120, 90);
+  const Decoded whole = decode_whole(data);
+  const Box box = {40, 50, 30, 30};
+  const auto path_of = [&](const Bytes& opened) {
+    ConstImageView view;
+    REQUIRE(decoder.open(opened) == DecodeStatus::kOk);
+    REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
+    if (&opened == &data) CHECK(count_wrong(view, whole, box) == 0);
+    return decoder.path();
+  };
+  CHECK((path_of(data) == DecodePath::kOwn));
+  decoder.set_reader(JpegReader::kLibjpeg);
+  CHECK((path_of(data) == DecodePath::kSpliced));
+  decoder.set_splicing(Splicing::kNever);
+  CHECK((path_of(data) == DecodePath::kLibjpeg));
+  decoder.set_reader(JpegReader::kOwn);
+  CHECK((path_of(data) == DecodePath::kOwn));
+  kind.progressive = true;
+  CHECK((path_of(encode(kind, 120, 90)) == DecodePath::kLibjpeg));
+  REQUIRE(decoder.open(data) == DecodeStatus::kOk);
+  decoder.shrink(0);
+  CHECK(decoder.held_bytes() == 0);
+  ConstImageView view;
+  REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
+  CHECK(count_wrong(view, whole, box) == 0);
+  CHECK((decoder.path() == DecodePath::kLibjpeg));
+}
+
+TEST_CASE("unless told otherwise ours decodes where it has vector kernels") {
+  JpegDecoder decoder;
+  const Bytes data = encode({.name = ""}, 60, 40);
+  ConstImageView view;
+  REQUIRE(decoder.open(data) == DecodeStatus::kOk);
+  REQUIRE(decoder.decode({10, 4, 20, 30}, false, &view) == DecodeStatus::kOk);
+  const bool is_own = dts::best_simd_level() != dts::SimdLevel::kGeneric;
+  CHECK((decoder.path() == (is_own ? DecodePath::kOwn : DecodePath::kLibjpeg)));
+}
+
+TEST_CASE("checking: both ways, and an error that names them where they differ") {
+  JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kOwn);
+  decoder.set_checking(true);
+  Bytes data = encode({.name = ""}, 60, 40);
+  const Decoded whole = decode_whole(data);
+  const Box box = {10, 4, 20, 30};
+  ConstImageView view;
+  REQUIRE(decoder.open(data) == DecodeStatus::kOk);
+  REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
+  CHECK((decoder.path() == DecodePath::kOwn));
+  CHECK(count_wrong(view, whole, box) == 0);
+  // Ours has read the table, libjpeg has not.
+  const std::size_t table = segment_at(data, 0xDB) + 5;
+  data[table] = static_cast<std::byte>(value_at(data, table) + 40);
+  const auto error = thrown<std::logic_error>([&] { decoder.decode(box, false, &view); });
+  CHECK(std::string(error.what()) ==
+        "the decoder of torch_dts and " + jpeg_library() +
+            " read the box of 30 x 20 pixels at column 4, row 10 of the image of 60 x 40 "
+            "differently; decoder=\"libjpeg\" leaves ours out");
+  decoder.set_checking(false);
+  REQUIRE(decoder.open(data) == DecodeStatus::kOk);
+  CHECK(decoder.decode(box, false, &view) == DecodeStatus::kOk);
 }
 
 }  // namespace dts::testing

@@ -12,8 +12,10 @@ namespace {
 
 using dts::Box;
 using dts::ConstImageView;
+using dts::DecodePath;
 using dts::DecodeStatus;
 using dts::JpegDecoder;
+using dts::JpegReader;
 using dts::Splicing;
 using dts::testing::BoxMaker;
 using dts::testing::Bytes;
@@ -30,6 +32,8 @@ using dts::testing::value_at;
 using dts::testing::with_inserted;
 using dts::testing::with_value;
 using dts::testing::without;
+
+bool was_spliced(const JpegDecoder& decoder) { return decoder.path() == DecodePath::kSpliced; }
 
 // Sequential ones with one scan.
 std::vector<Kind> kinds_to_splice() {
@@ -99,7 +103,7 @@ void check_boxes(JpegDecoder& decoder, const Kind& kind, int width, int height, 
     REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
     REQUIRE(count_wrong(view, whole, box) == 0);
     ++counts->boxes;
-    counts->spliced += decoder.was_spliced();
+    counts->spliced += was_spliced(decoder);
   }
 }
 
@@ -107,6 +111,7 @@ void check_boxes(JpegDecoder& decoder, const Kind& kind, int width, int height, 
 
 TEST_CASE("spliced: sizes of every remainder, every sampling, intervals up to two rows") {
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   decoder.set_splicing(Splicing::kWhenPossible);
   Counts counts;
   std::uint64_t state = 3;
@@ -123,6 +128,7 @@ TEST_CASE("spliced: sizes of every remainder, every sampling, intervals up to tw
 
 TEST_CASE("spliced: the pictures of one to six pixels a side") {
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   decoder.set_splicing(Splicing::kWhenPossible);
   Counts counts;
   for (Kind kind : kinds_to_splice()) {
@@ -140,6 +146,7 @@ TEST_CASE("spliced: the pictures of one to six pixels a side") {
 
 TEST_CASE("spliced: larger pictures, as it is done when it saves work") {
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   Counts counts;
   int number = 0;
   for (Kind kind : kinds_to_splice()) {
@@ -152,6 +159,7 @@ TEST_CASE("spliced: larger pictures, as it is done when it saves work") {
 
 TEST_CASE("spliced: each first and last row and column of a box") {
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   decoder.set_splicing(Splicing::kWhenPossible);
   for (const dts::testing::Sampling& sampling :
        {dts::testing::Sampling{{2, 2}, {1, 1}, {1, 1}}, {{2, 1}, {1, 1}, {1, 1}}}) {
@@ -163,7 +171,7 @@ TEST_CASE("spliced: each first and last row and column of a box") {
       const auto check = [&](const Box& box) {
         ConstImageView view;
         REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
-        REQUIRE(decoder.was_spliced());
+        REQUIRE(was_spliced(decoder));
         REQUIRE(count_wrong(view, whole, box) == 0);
       };
       for (std::int64_t at = 0; at < 64; ++at) {
@@ -181,6 +189,7 @@ TEST_CASE("spliced: each first and last row and column of a box") {
 
 TEST_CASE("spliced: gray, boxes in turn, other files between") {
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   Kind kind{.name = "gray", .sampling = {{2, 2}}, .input = JCS_GRAYSCALE, .stored = JCS_GRAYSCALE};
   kind.restart_interval = 2;
   const Bytes gray = encode(kind, 160, 121);
@@ -189,21 +198,21 @@ TEST_CASE("spliced: gray, boxes in turn, other files between") {
   for (int round = 0; round < 3; ++round) {
     REQUIRE(decoder.open(gray) == DecodeStatus::kOk);
     CHECK(decoder.frame().is_gray);
-    CHECK_FALSE(decoder.was_spliced());
+    CHECK_FALSE(was_spliced(decoder));
     const Box box = {70, 81, 40, 33};
     REQUIRE(decoder.decode(box, true, &view) == DecodeStatus::kOk);
-    CHECK(decoder.was_spliced());
+    CHECK(was_spliced(decoder));
     CHECK(count_wrong(view, decode_whole(gray, true), box) == 0);
     REQUIRE(decoder.decode({0, 0, 121, 160}, false, &view) == DecodeStatus::kOk);
-    CHECK_FALSE(decoder.was_spliced());
+    CHECK_FALSE(was_spliced(decoder));
     CHECK(count_wrong(view, decode_whole(gray), {0, 0, 121, 160}) == 0);
     REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
-    CHECK(decoder.was_spliced());
+    CHECK(was_spliced(decoder));
     CHECK(count_wrong(view, decode_whole(gray), box) == 0);
 
     REQUIRE(decoder.open(other) == DecodeStatus::kOk);
     REQUIRE(decoder.decode({50, 50, 20, 20}, false, &view) == DecodeStatus::kOk);
-    CHECK_FALSE(decoder.was_spliced());
+    CHECK_FALSE(was_spliced(decoder));
     CHECK(count_wrong(view, decode_whole(other), {50, 50, 20, 20}) == 0);
   }
   // Memory given back between opening and decoding.
@@ -214,7 +223,7 @@ TEST_CASE("spliced: gray, boxes in turn, other files between") {
   decoder.set_splicing(Splicing::kNever);
   REQUIRE(decoder.open(gray) == DecodeStatus::kOk);
   REQUIRE(decoder.decode({70, 81, 40, 33}, false, &view) == DecodeStatus::kOk);
-  CHECK_FALSE(decoder.was_spliced());
+  CHECK_FALSE(was_spliced(decoder));
 }
 
 TEST_CASE("spliced: thumbnails, fill bytes and other intervals before the one that counts") {
@@ -229,11 +238,12 @@ TEST_CASE("spliced: thumbnails, fill bytes and other intervals before the one th
   data = with_inserted(data, 2, {0xFF, 0xE1, length / 256, length % 256});
   data.insert(data.begin() + 6, small.begin(), small.end());
   JpegDecoder decoder;
+  decoder.set_reader(JpegReader::kLibjpeg);
   REQUIRE(decoder.open(data) == DecodeStatus::kOk);
   for (const Box& box : {Box{1, 1, 30, 30}, Box{60, 70, 60, 80}, Box{100, 0, 21, 160}}) {
     ConstImageView view;
     REQUIRE(decoder.decode(box, false, &view) == DecodeStatus::kOk);
-    CHECK(decoder.was_spliced());
+    CHECK(was_spliced(decoder));
     CHECK(count_wrong(view, whole, box) == 0);
   }
 }

@@ -1,20 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files with restart markers that can't be spliced, are damaged or were changed at random:
 // status, words and pixels are those of the decoder that never splices.
-#include "jpeg/decode.h"
-
-#include <utility>
-
+#include "jpeg/decoder_pair.h"
 #include "jpeg/edit.h"
 
 namespace {
 
-using dts::Box;
-using dts::ConstImageView;
+using dts::DecodePath;
 using dts::DecodeStatus;
-using dts::JpegDecoder;
-using dts::Splicing;
+using dts::JpegReader;
 using dts::testing::Bytes;
+using dts::testing::DecoderPair;
 using dts::testing::encode;
 using dts::testing::Kind;
 using dts::testing::mutate;
@@ -28,70 +24,10 @@ using dts::testing::without;
 
 constexpr int kRounds = 250;
 
-std::string pixels_in(const ConstImageView& view) {
-  std::string pixels;
-  for (std::int64_t y = 0; y < view.height; ++y) {
-    pixels.append(reinterpret_cast<const char*>(view.row(y)),
-                  static_cast<std::size_t>(view.width * view.channels));
-  }
-  return pixels;
-}
-
 // Two decoders side by side.
-class Pair {
- public:
-  Pair() {
-    splicing_.set_splicing(Splicing::kWhenPossible);
-    plain_.set_splicing(Splicing::kNever);
-  }
-
-  // Keeps the data until the next one.
-  DecodeStatus open(Bytes data) {
-    data_ = std::move(data);
-    const DecodeStatus status = splicing_.open(data_);
-    REQUIRE(status == plain_.open(data_));
-    REQUIRE(splicing_.error() == plain_.error());
-    REQUIRE(splicing_.frame().width == plain_.frame().width);
-    REQUIRE(splicing_.frame().height == plain_.frame().height);
-    REQUIRE(splicing_.frame().num_components == plain_.frame().num_components);
-    REQUIRE(splicing_.frame().is_gray == plain_.frame().is_gray);
-    REQUIRE(splicing_.frame().is_cmyk == plain_.frame().is_cmyk);
-    return status;
-  }
-
-  DecodeStatus decode(const Box& box) {
-    ConstImageView view, plain_view;
-    const DecodeStatus status = splicing_.decode(box, false, &view);
-    REQUIRE(status == plain_.decode(box, false, &plain_view));
-    REQUIRE(splicing_.error() == plain_.error());
-    if (status != DecodeStatus::kOk) return status;
-    REQUIRE(view.width == plain_view.width);
-    REQUIRE(view.height == plain_view.height);
-    REQUIRE((pixels_in(view) == pixels_in(plain_view)));
-    num_spliced_ += splicing_.was_spliced();
-    return status;
-  }
-
-  // Three boxes of the opened picture.
-  void decode_some(std::uint64_t& state) {
-    const dts::JpegFrame& frame = plain_.frame();
-    if (frame.width * frame.height > 1 << 18) return;
-    for (int i = 0; i < 3; ++i) {
-      Box box;
-      box.top = next_random(state, static_cast<unsigned>(frame.height));
-      box.left = next_random(state, static_cast<unsigned>(frame.width));
-      box.height = 1 + next_random(state, static_cast<unsigned>(frame.height - box.top));
-      box.width = 1 + next_random(state, static_cast<unsigned>(frame.width - box.left));
-      if (decode(box) != DecodeStatus::kOk) return;
-    }
-  }
-
-  int num_spliced() const { return num_spliced_; }
-
- private:
-  Bytes data_;
-  JpegDecoder splicing_, plain_;
-  int num_spliced_ = 0;
+struct Pair : DecoderPair {
+  Pair() : DecoderPair(JpegReader::kLibjpeg) {}
+  int num_spliced() const { return count(DecodePath::kSpliced); }
 };
 
 // Not spliced, and otherwise as ever.

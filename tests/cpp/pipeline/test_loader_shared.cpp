@@ -2,6 +2,9 @@
 // Which batches are open: how much memory a loader takes, and whose it is.
 #include "pipeline/loader_shared.h"
 
+#include <atomic>
+#include <new>
+
 #include "pipeline/loader_set.h"
 
 using namespace dts::testing;
@@ -103,4 +106,49 @@ TEST_CASE("batches outlive their loader") {
   }
   BatchChecker checker(*set, stream, 3, 1);
   for (const auto& batch : kept) checker.check(batch);
+}
+
+namespace {
+
+// Has room for so many zones.
+class FewZones : public dts::BatchMemory {
+ public:
+  explicit FewZones(int num_zones) : num_left_(num_zones) {}
+  std::byte* allocate(std::size_t bytes) override {
+    if (num_left_.fetch_sub(1) <= 0) {
+      num_left_.fetch_add(1);
+      throw std::bad_alloc();
+    }
+    return ordinary_.allocate(bytes);
+  }
+  void release(std::byte* data, std::size_t bytes) noexcept override {
+    ordinary_.release(data, bytes);
+    num_left_.fetch_add(1);
+  }
+
+ private:
+  std::atomic<int> num_left_;
+  dts::OrdinaryMemory ordinary_;
+};
+
+}  // namespace
+
+TEST_CASE("where there is no memory to read ahead batches come one after the other") {
+  auto set = std::make_shared<PixelSet>(40);
+  for (const bool outlines : {false, true}) {
+    dts::LoaderOptions options = options_of(1, 4);
+    options.batch_memory = std::make_shared<FewZones>(2);
+    options.outlines = outlines;
+    dts::Loader loader(set, flip_plan(), options);
+    const auto stream = plain_stream(40, 40, 20, 8);
+    loader.start(nullptr, 4, 0);
+    append_all(loader, stream);
+    dts::Batch batch;
+    int num_batches = 0;
+    while (next_batch(loader, batch) == dts::NextState::kBatch) {
+      ++num_batches;
+      static_cast<void>(loader.take_foreign());
+    }
+    CHECK(num_batches == 5);
+  }
 }

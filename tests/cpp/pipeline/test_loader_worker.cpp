@@ -168,3 +168,50 @@ TEST_CASE("a batch has the images of view 0, then those of view 1, and so on") {
     CHECK(loader.stats().num_samples == 60);
   }
 }
+
+TEST_CASE("boxes of erasing that is left to others come with the batch, for Python's samples too") {
+  auto set = std::make_shared<PixelSet>(24);
+  set->foreign = {5};
+  auto plans = std::make_shared<dts::ViewPlans>(
+      dts::parse_view_plans("source channels=3 max_pixels=0 pass_order=2\n"
+                            "output height=4 width=4 channels=3 dtype=0 layout=1 scale=0\n"
+                            "erasing op=1 p=0.5 scale=0.1,0.9 ratio=0.3,3.3 deferred=1\n"
+                            "view\n"
+                            "source channels=3 max_pixels=0 pass_order=2\n"
+                            "output height=4 width=4 channels=3 dtype=0 layout=1 scale=0\n"));
+  CHECK(plans->num_boxes() == 2);
+  dts::Loader loader(set, plans, options_of(2));
+  const auto stream = plain_stream(24, 24, 8, 6);
+  loader.start(nullptr, 9, 3);
+  append_all(loader, stream);
+  dts::Batch batch;
+  int num_erased = 0;
+  while (next_batch(loader, batch) == dts::NextState::kBatch) {
+    for (std::int64_t slot = 0; slot < batch.size; ++slot) {
+      dts::ChoiceKey key;
+      key.seed = 9;
+      key.epoch = 3;
+      key.index = static_cast<std::uint64_t>(batch.zone->indices()[slot]);
+      key.op = 1;
+      const auto box = dts::choose_erasing(key, 4, 4, 0.5, 0.1, 0.9, 0.3, 3.3);
+      const std::int64_t* const row = batch.zone->boxes(0) + 4 * slot;
+      const dts::Box wanted = box.value_or(dts::Box{});
+      CHECK(row[0] == wanted.top);
+      CHECK(row[1] == wanted.left);
+      CHECK(row[2] == wanted.height);
+      CHECK(row[3] == wanted.width);
+      num_erased += row[2] > 0;
+      const std::int64_t* const other = batch.zone->boxes(1) + 4 * slot;
+      CHECK(std::all_of(other, other + 4, [](std::int64_t value) { return value == 0; }));
+      // The pixels are as they were.
+      const std::int64_t sample = batch.number * 6 + slot;
+      if (sample == 5) continue;
+      const Bytes pixels = PixelSet::pixels(sample);
+      CHECK(
+          std::equal(pixels.begin(), pixels.end(), batch.zone->images() + slot * PixelSet::kBytes));
+    }
+    static_cast<void>(loader.take_foreign());
+  }
+  CHECK(num_erased > 4);
+  CHECK(num_erased < 20);
+}

@@ -54,6 +54,10 @@ TEST_CASE("every operation and every key of it is read") {
   CHECK(plan.source_channels == 3);
   CHECK(plan.max_pixels == 178956970);
   CHECK(plan.pass_order == dts::PassOrder::kVerticalIfVeryTall);
+  CHECK((plan.reader == dts::JpegReader::kAuto));
+  const auto other =
+      dts::parse_plan("source channels=3 max_pixels=0 pass_order=0 reader=1\n" + kOutput);
+  CHECK((other.reader == dts::JpegReader::kLibjpeg));
   REQUIRE(plan.steps.size() == 14);
   const auto& s = plan.steps;
   CHECK(s[0].kind == StepKind::kResizedCrop);
@@ -149,6 +153,18 @@ TEST_CASE("erasing by values") {
                 "line 3 (erasing): scale is '0,1.5', expected 2 numbers, each 0 to 1");
 }
 
+TEST_CASE("erasing that is left to others has a box and no values") {
+  const std::string head =
+      "source channels=3 max_pixels=0 pass_order=2\n"
+      "output height=4 width=4 channels=3 dtype=0 layout=1 scale=0\n";
+  const std::string line = "erasing op=2 p=0.5 scale=0.02,0.3 ratio=0.3,3.3 deferred=1";
+  const auto plan = dts::parse_plan(head + line + "\n");
+  REQUIRE(plan.maybe_erasing);
+  CHECK(plan.maybe_erasing->deferred);
+  CHECK(plan.maybe_erasing->values.empty());
+  CHECK_THROWS_AS(dts::parse_plan(head + line + " value=0\n"), dts::InvalidArgument);
+}
+
 TEST_CASE("every number has its bounds") {
   check_refused(with("resize height=65536 width=1 filter=2"),
                 "line 2 (resize): height is '65536', expected a whole number from 1 to 65535");
@@ -203,6 +219,8 @@ TEST_CASE("the source and the output have their bounds") {
   check_refused("source channels=1 max_pixels=-1 pass_order=0\n" + kOutput,
                 "line 1 (source): max_pixels is '-1', expected a whole number from 0 to "
                 "9007199254740992");
+  check_refused("source channels=1 max_pixels=0 pass_order=0 reader=2\n" + kOutput,
+                "line 1 (source): reader is '2', expected a whole number from 0 to 1");
   check_refused("source channels=1 max_pixels=0 pass_order=3\n" + kOutput,
                 "line 1 (source): pass_order is '3', expected a whole number from 0 to 2");
   check_refused(kSource + "output height=2 width=2 channels=3 dtype=4 layout=0 scale=0",

@@ -173,3 +173,54 @@ TEST_CASE("in a forked child zones go without a lock and without being heard of"
   zone.reset();
   CHECK(calls == 1);
 }
+
+TEST_CASE("boxes of each view lie between indices and images") {
+  const auto station = dts::TransferStation::make();
+  const auto zone = station->acquire({5, 48, 3, 3});
+  CHECK(zone->num_boxes() == 3);
+  CHECK(zone->boxes(0) == zone->indices() + 5);
+  CHECK(zone->boxes(2) == zone->boxes(0) + 2 * 4 * 5);
+  CHECK(address(zone->images()) >= address(zone->boxes(2) + 4 * 5));
+  CHECK(zone->memory() == reinterpret_cast<std::byte*>(zone->labels()));
+  CHECK(zone->memory() + zone->images_offset() == zone->images());
+  std::memset(zone->memory(), 3, zone->memory_bytes());
+  CHECK(zone->guard_is_whole());
+  CHECK_THROWS_AS(station->acquire({5, 48, 1, 2}), dts::InvalidArgument);
+  CHECK_THROWS_AS(station->acquire({5, 48, 1, -1}), dts::InvalidArgument);
+}
+
+namespace {
+
+// Counts what is out.
+class CountedMemory : public dts::BatchMemory {
+ public:
+  std::byte* allocate(std::size_t bytes) override {
+    ++num_out;
+    return ordinary_.allocate(bytes);
+  }
+  void release(std::byte* data, std::size_t bytes) noexcept override {
+    --num_out;
+    ordinary_.release(data, bytes);
+  }
+  int num_out = 0;
+
+ private:
+  dts::OrdinaryMemory ordinary_;
+};
+
+}  // namespace
+
+TEST_CASE("zones come from the memory that the station was given, and go back to it") {
+  const auto memory = std::make_shared<CountedMemory>();
+  auto station = dts::TransferStation::make(1, memory);
+  auto first = station->acquire({4, 100});
+  auto second = station->acquire({4, 100});
+  CHECK(memory->num_out == 2);
+  first.reset();
+  second.reset();
+  CHECK(memory->num_out == 1);
+  CHECK(station->acquire({4, 100}) != nullptr);
+  CHECK(memory->num_out == 1);
+  station.reset();
+  CHECK(memory->num_out == 0);
+}
