@@ -5,6 +5,7 @@
 
 #include "jpeg/export_level.h"
 #include "jpeg/restart_interval.h"
+#include "ops/decoder_checks.h"
 #include "ops/encoded_samples.h"
 #include "ops/ending.h"
 
@@ -32,6 +33,7 @@ std::tuple<Tensor, Tensor, Tensor, Tensor> export_jpegs(
       samples.count(),
       [&](std::int64_t first, std::int64_t last) {
         LevelExporter exporter(order);
+        exporter.set_checking(checks_decoder());
         const std::int64_t most =
             max_pixels < 0 ? std::numeric_limits<std::int64_t>::max() : max_pixels;
         for (std::int64_t i = first; i < last; ++i) {

@@ -10,6 +10,7 @@
 
 #include "image/resample.h"
 #include "jpeg/decode.h"
+#include "ops/decoder_checks.h"
 #include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/parallel.h"
@@ -31,6 +32,7 @@ Filter filter_of(const std::string& name) {
 
 // What one thread needs for its samples.
 struct Bench {
+  Bench() { decoder.set_checking(checks_decoder()); }
   JpegDecoder decoder;
   Resampler resampler;
 };

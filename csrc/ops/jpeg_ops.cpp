@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "image/simd.h"
 #include "jpeg/codec_info.h"
 #include "jpeg/probe.h"
 #include "jpeg/probe_file.h"
@@ -69,18 +70,22 @@ Tensor scan_samples(Tensor arena, Tensor offsets, Tensor sizes) {
 
 std::string jpeg_library_op() { return jpeg_library(); }
 
+std::string simd_level_op() { return simd_level_name(best_simd_level()); }
+
 }  // namespace
 
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def("probe_files(Tensor paths) -> Tensor");
   m.def("scan_samples(Tensor arena, Tensor offsets, Tensor sizes) -> Tensor");
   m.def("jpeg_library() -> str");
+  m.def("simd_level() -> str");
 }
 
 STABLE_TORCH_LIBRARY_IMPL(torch_dts, CompositeExplicitAutograd, m) {
   m.impl("probe_files", DTS_BOX(&probe_files));
   m.impl("scan_samples", DTS_BOX(&scan_samples));
   m.impl("jpeg_library", DTS_BOX(&jpeg_library_op));
+  m.impl("simd_level", DTS_BOX(&simd_level_op));
 }
 
 }  // namespace dts::ops

@@ -20,6 +20,7 @@
 #include "ops/plans.h"
 #include "ops/source_table.h"
 #include "ops/tensors.h"
+#include "ops/zone_views.h"
 
 namespace dts::ops {
 
@@ -34,10 +35,25 @@ HandleTable<Loader>& loaders() {
 
 namespace {
 
+// Its place in the enum. InvalidArgument: there is none.
+SampleForm form_of(std::int64_t number) {
+  constexpr SampleForm kForms[] = {SampleForm::kImages, SampleForm::kOutlines, SampleForm::kBytes};
+  if (number < 0 || number >= std::ssize(kForms)) {
+    throw InvalidArgument("form is " + std::to_string(number) + ", expected 0 to 2");
+  }
+  return kForms[number];
+}
+
+// Of bytes, that of nothing.
+std::shared_ptr<const ViewPlans> plans_for(SampleForm form, const std::string& plan) {
+  if (form != SampleForm::kBytes) return plans_of(plan);
+  return std::make_shared<const ViewPlans>(ViewPlans{{SamplePlan{}}});
+}
+
 std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num_workers,
                          std::int64_t prefetch_batches, bool reproducible, Tensor cpus,
                          std::int64_t reader_threads, bool check_blocks, std::int64_t buffers,
-                         bool outlines, std::int64_t device, std::string pci_bus_id) {
+                         std::int64_t form, std::int64_t device, std::string pci_bus_id) {
   return guarded([&] {
     LoaderOptions options;
     options.num_workers = narrow_count(num_workers, "num_workers");
@@ -46,14 +62,15 @@ std::int64_t loader_open(std::int64_t source, std::string plan, std::int64_t num
     for (const std::int64_t cpu : int64_view(cpus, "cpus")) {
       options.cpus.push_back(narrow_count(cpu, "a CPU"));
     }
-    options.outlines = outlines;
+    options.form = form_of(form);
     options.feeder.reader_threads = narrow_count(reader_threads, "reader_threads");
     options.feeder.check_blocks = check_blocks;
     // Batches that somebody else works on hold a unit each.
-    if (outlines) options.feeder.single_units_ahead += 2;
+    if (options.form == SampleForm::kOutlines) options.feeder.single_units_ahead += 2;
     if (device >= 0) options.batch_memory = device_memory(device, pci_bus_id);
     if (buffers >= 0) options.feeder.buffers = read_buffers().get(buffers);
-    return loaders().add(std::make_shared<Loader>(sources().get(source), plans_of(plan), options));
+    return loaders().add(
+        std::make_shared<Loader>(sources().get(source), plans_for(options.form, plan), options));
   });
 }
 
@@ -109,24 +126,16 @@ void loader_finish(std::int64_t loader) {
   guarded([&] { loaders().get(loader)->finish(); });
 }
 
-// A tensor over a part of the zone, which it holds.
-Tensor view_of(const std::shared_ptr<Zone>& zone, void* data, const std::vector<std::int64_t>& size,
-               const std::vector<std::int64_t>& strides, ScalarType type) {
-  return torch::stable::from_blob(
-      data, {size.data(), size.size()}, {strides.data(), strides.size()},
-      torch::stable::Device(torch::headeronly::DeviceType::CPU), type, [zone](void*) {});
-}
-
 Tensor images_of(const Batch& batch, const SamplePlan& plan, std::int64_t offset) {
   const std::int64_t c = plan.tail.channels;
   const std::int64_t h = plan.height;
   const std::int64_t w = plan.width;
-  const bool channels_last = plan.tail.format == MemoryFormat::kChannelsLast;
-  const std::vector<std::int64_t> strides = channels_last
-                                                ? std::vector<std::int64_t>{c * h * w, 1, w * c, c}
-                                                : std::vector<std::int64_t>{c * h * w, h * w, w, 1};
-  return view_of(batch.zone, batch.zone->images() + offset, {batch.size, c, h, w}, strides,
-                 scalar_type_of(plan.tail.type));
+  void* const data = batch.zone->images() + offset;
+  const ScalarType type = scalar_type_of(plan.tail.type);
+  if (plan.tail.format == MemoryFormat::kChannelsLast) {
+    return view_of(batch.zone, data, {batch.size, c, h, w}, {c * h * w, 1, w * c, c}, type);
+  }
+  return view_of(batch.zone, data, {batch.size, c, h, w}, {c * h * w, h * w, w, 1}, type);
 }
 
 // One tensor for each view.
@@ -241,7 +250,7 @@ Tensor cpus_for_threads(std::string pci_bus_id) {
 STABLE_TORCH_LIBRARY_FRAGMENT(torch_dts, m) {
   m.def(
       "loader_open(int source, str plan, int num_workers, int prefetch_batches, bool reproducible, "
-      "Tensor cpus, int reader_threads, bool check_blocks, int buffers, bool outlines, "
+      "Tensor cpus, int reader_threads, bool check_blocks, int buffers, int form, "
       "int device=-1, str pci_bus_id=\"\") -> int");
   m.def("loader_start(int loader, str plan, int seed, int epoch) -> ()");
   m.def(

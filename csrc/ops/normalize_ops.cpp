@@ -43,7 +43,10 @@ class ImageWriter {
     const std::int64_t width = arguments_.width;
     std::byte* const to = spreads() ? three_.data() : out;
     normalize_.run({pixels, height, width, channels, width * channels}, flip, to);
-    if (box != nullptr && box[2] > 0 && box[3] > 0) {
+    // A side of 0: nothing, wherever it is. fill() refuses negative ones.
+    const bool is_empty =
+        box == nullptr || (std::min(box[2], box[3]) == 0 && std::max(box[2], box[3]) >= 0);
+    if (!is_empty) {
       normalize_.fill({box[0], box[1], box[2], box[3]}, height, width, arguments_.erase_values, to);
     }
     if (spreads()) {

@@ -3,25 +3,16 @@
 // its bytes are. Stateful. `held` keeps the bytes where they are as long as it lives.
 #include <memory>
 #include <tuple>
-#include <vector>
 
 #include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/loader_table.h"
 #include "ops/tensors.h"
+#include "ops/zone_views.h"
 #include "pipeline/sample_outline.h"
 
 namespace dts::ops {
 namespace {
-
-template <class Owner>
-Tensor owned_view(const std::shared_ptr<Owner>& owner, void* data,
-                  const std::vector<std::int64_t>& size, const std::vector<std::int64_t>& strides,
-                  ScalarType type) {
-  return torch::stable::from_blob(
-      data, {size.data(), size.size()}, {strides.data(), strides.size()},
-      torch::stable::Device(torch::headeronly::DeviceType::CPU), type, [owner](void*) {});
-}
 
 std::tuple<std::int64_t, Tensor, Tensor, Tensor, Tensor, Tensor> loader_next_outlines(
     std::int64_t loader, std::int64_t timeout_ms) {
@@ -39,12 +30,12 @@ std::tuple<std::int64_t, Tensor, Tensor, Tensor, Tensor, Tensor> loader_next_out
     constexpr auto kBytes = static_cast<std::int64_t>(sizeof(SampleOutline));
     return std::tuple{
         std::int64_t{1},
-        owned_view(batch.zone, batch.zone->images(), {batch.size, kBytes}, {kBytes, 1},
-                   ScalarType::Byte),
-        owned_view(batch.zone, batch.zone->labels(), {batch.size}, {1}, ScalarType::Long),
-        owned_view(batch.zone, batch.zone->indices(), {batch.size}, {1}, ScalarType::Long),
+        view_of(batch.zone, batch.zone->images(), {batch.size, kBytes}, {kBytes, 1},
+                ScalarType::Byte),
+        view_of(batch.zone, batch.zone->labels(), {batch.size}, {1}, ScalarType::Long),
+        view_of(batch.zone, batch.zone->indices(), {batch.size}, {1}, ScalarType::Long),
         int64_tensor(batch.foreign_slots),
-        owned_view(batch.held, &nothing, {1}, {1}, ScalarType::Byte)};
+        view_of(batch.held, &nothing, {1}, {1}, ScalarType::Byte)};
   });
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ops/ending.h"
@@ -111,8 +112,11 @@ std::tuple<std::vector<Tensor>, Tensor> run(const std::shared_ptr<const ViewPlan
   for (const SamplePlan& plan : views->plans) images.push_back(new_images(plan, count));
   Tensor status = new_int64(count);
   auto* const states = static_cast<std::int64_t*>(status.data_ptr());
+  const std::int64_t all_bytes = count * views->image_bytes();
+  const bool streams = std::cmp_greater_equal(all_bytes, kStreamedBatchBytes);
   in_parallel(count, [&](std::int64_t first, std::int64_t last) {
     SampleRunner runner(views);
+    runner.set_stores(streams ? Stores::kStreamed : Stores::kCached);
     Places places(*views, images);
     for (std::int64_t i = first; i < last; ++i) {
       check_not_ending();

@@ -9,6 +9,7 @@
 
 #include "image/pixel_sums.h"
 #include "jpeg/decode.h"
+#include "ops/decoder_checks.h"
 #include "ops/ending.h"
 #include "ops/guard.h"
 #include "ops/samples.h"
@@ -47,6 +48,7 @@ Tensor pixel_sums_op(Tensor arena, Tensor offsets, Tensor sizes, Tensor shapes,
     const std::int64_t most =
         max_pixels < 0 ? std::numeric_limits<std::int64_t>::max() : max_pixels;
     JpegDecoder decoder;
+    decoder.set_checking(checks_decoder());
     for (const Sample& sample : samples) {
       check_not_ending();
       PixelSums sums;

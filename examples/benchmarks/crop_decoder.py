@@ -28,8 +28,8 @@ from torch_dts import _native
 from torch_dts.transforms import compile
 
 Decoder = Literal["auto", "libjpeg"]
-# Pillow's numbers of samplings.
-SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2}
+# Pillow's numbers of samplings. It writes no 4:4:0: that is 4:2:2 under another name (`as_440`).
+SAMPLINGS = {"4:4:4": 0, "4:2:2": 1, "4:2:0": 2, "4:4:0": 1}
 CROP = v2.Compose([v2.RandomResizedCrop(8, interpolation=InterpolationMode.NEAREST), v2.ToImage()])
 WHOLE = v2.Compose([v2.Resize((8, 8), interpolation=InterpolationMode.NEAREST), v2.ToImage()])
 
@@ -54,8 +54,19 @@ def remade(files: list[bytes], sampling: str, quality: int, restart_units: int) 
                 optimize=True,
                 restart_marker_blocks=restart_units,
             )
-        made.append(out.getvalue())
+        made.append(as_440(out.getvalue()) if sampling == "4:4:0" else out.getvalue())
     return made
+
+
+def as_440(data: bytes) -> bytes:
+    """A 4:2:2 JPEG whose header says 4:4:0: the two blocks of luma in a unit, which lay beside each other,
+    lie above each other. Half as wide, twice as high, no picture any more, but the same codes."""
+    frame = data.index(b"\xff\xc0\x00\x11\x08") + 5  # SOF0 of three components
+    height, width = (int.from_bytes(data[at : at + 2], "big") for at in (frame, frame + 2))
+    # As many units as there were.
+    size = (-(-height // 8) * 16).to_bytes(2, "big") + (-(-width // 16) * 8).to_bytes(2, "big")
+    luma = frame + 6  # behind the number of components and the first one's name
+    return data[:frame] + size + data[frame + 4 : luma] + b"\x12" + data[luma + 1 :]
 
 
 def best_milliseconds(work: Callable[[int], object], num_images: int, rounds: int) -> float:

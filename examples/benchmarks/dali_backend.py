@@ -17,7 +17,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from loader import dali_epoch, epoch_of, make_transform
+from contestants import entry
+from contestants.work import Work, epoch_of, make_transform, run_of
 from measuring import Contestant, in_turns, machine, table
 from torchvision.datasets import ImageFolder
 
@@ -57,9 +58,11 @@ def main() -> None:
     parser.add_argument("--image-size", type=int, default=224)
     given = parser.parse_args()
     print(machine())
-    plain = dali_epoch(given.data, given.batch_size, max(1, given.num_workers), given.image_size)
-    if plain is None:
-        raise SystemExit("DALI is not installed: pip install nvidia-dali-cuda130")
+    missing = entry("dali").missing()
+    if missing is not None:
+        raise SystemExit(f"DALI is not installed: {missing}")
+    work = Work(given.data, "", given.batch_size, given.image_size, given.num_workers)
+    plain = run_of(entry("dali").load().start("dali", work))
     loader = torch_dts.DataLoader(
         ImageFolder(given.data, make_transform(given.image_size)),
         batch_size=given.batch_size,

@@ -26,9 +26,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-from ffcv_rival import ffcv_loaders
+from contestants import entry
+from contestants.ours import forms
+from contestants.work import Work, epoch_of, make_transform, run_of
 from jpeg_kinds import KINDS, kind_of
-from loader import epoch_of, make_transform
 from measuring import Contestant, in_turns, machine, table
 from PIL import Image
 from torchvision.datasets import ImageFolder
@@ -37,18 +38,6 @@ import torch_dts
 
 # Bytes of a level over those of level 0, as published for ImageNet-1k.
 PUBLISHED = {1: 0.468, 2: 0.469, 3: 0.325}
-
-
-def forms(raw_size: int) -> dict[str, dict[str, Any]]:
-    """Arguments of convert by name."""
-    return {
-        "level 0": {},
-        "level 0, restart markers": {"restart_interval": "auto"},
-        "level 1": {"level": 1},
-        "level 2": {"level": 2},
-        "level 3": {"level": 3},
-        f"raw, at most {raw_size} pixels": {"encoding": "raw", "max_size": raw_size},
-    }
 
 
 def cpu_seconds() -> float:
@@ -144,8 +133,8 @@ def main() -> None:
                 line("cat files > out; sync", len(paths), seconds, cpu)
         _, seconds, cpu = measure(lambda: pillow_pool(paths, given.num_workers))
         line("level 3 by a pool of Pillow", len(paths), seconds, cpu)
-        for number, (name, options) in enumerate(forms(given.raw_size).items()):
-            target = pathlib.Path(temporary) / f"{number}.dts"
+        for key, options in forms(given.raw_size).items():
+            name, target = entry(key).title, pathlib.Path(temporary) / f"{key}.dts"
 
             def work(target: pathlib.Path = target, options: dict[str, Any] = options) -> Any:
                 report = torch_dts.convert(
@@ -175,20 +164,26 @@ def main() -> None:
         contestants = [Contestant("torch DataLoader(ImageFolder)", epoch_of(baseline))]
         for name, file in files.items():
             loader = torch_dts.DataLoader(torch_dts.DTSDataset(file, transform), mode="partial", **common)
-            contestants.append(Contestant(f"ours, {name}", epoch_of(loader)))
-        rivals = ffcv_loaders(
-            given.data,
-            pathlib.Path(temporary),
-            given.raw_size,
-            batch_size=given.batch_size,
-            num_workers=given.num_workers,
-            size=given.image_size,
-        )
-        if not rivals:
-            print("FFCV is not installed and does not take part")
-        for name, (rival, num_bytes) in rivals.items():
-            print(f"{name}: {num_bytes / source_bytes:.3f} of the source")
-            contestants.append(Contestant(name, epoch_of(rival)))
+            contestants.append(Contestant(name, epoch_of(loader)))
+        for key in ("ffcv_jpeg", "ffcv_raw"):
+            rival, place = entry(key), pathlib.Path(temporary) / key
+            missing = rival.missing()
+            if missing is not None:
+                print(f"{rival.title} is left out: {missing}")
+                continue
+            place.mkdir()
+            task = Work(
+                given.data,
+                os.fspath(place),
+                given.batch_size,
+                given.image_size,
+                given.num_workers,
+                raw_size=given.raw_size,
+            )
+            rival.load().make(key, task)
+            num_bytes = sum(path.stat().st_size for path in place.iterdir())
+            print(f"{rival.title}: {num_bytes / source_bytes:.3f} of the source")
+            contestants.append(Contestant(rival.title, run_of(rival.load().start(key, task))))
         in_turns(contestants, given.rounds)
         print(table(contestants))
 

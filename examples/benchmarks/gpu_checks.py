@@ -10,6 +10,7 @@ import gc
 import importlib
 import os
 import pathlib
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -271,6 +272,48 @@ def check_other_devices(path: pathlib.Path) -> str:
     return f"{count} GPUs"
 
 
+CONTEXTS = """
+import ctypes, sys
+import torch, torch_dts
+from torchvision import transforms
+steps = [transforms.RandomResizedCrop(32), transforms.ToTensor()]
+loader = torch_dts.DataLoader(
+    sys.argv[1], 8, transform=transforms.Compose(steps), device=int(sys.argv[2]), num_workers=2
+)
+for images, _ in loader:
+    images.sum()
+cuda, flags, is_active = ctypes.CDLL("libcuda.so.1"), ctypes.c_uint(), ctypes.c_int()
+for device in range(torch.cuda.device_count()):  # here a device's number is its handle
+    cuda.cuDevicePrimaryCtxGetState(device, ctypes.byref(flags), ctypes.byref(is_active))
+    if is_active.value:
+        print(device)
+"""
+
+
+def contexts_of(path: pathlib.Path, device: int, visible: str | None) -> tuple[list[int], str]:
+    """On which devices a process that feeds one has a context, and what it wrote to stderr."""
+    environ = dict(os.environ)
+    if visible is not None:
+        environ["CUDA_VISIBLE_DEVICES"] = visible
+    command = [sys.executable, "-c", CONTEXTS, str(path), str(device)]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    return [int(number) for number in done.stdout.split()], done.stderr
+
+
+def check_contexts(path: pathlib.Path) -> str:
+    """A process has a context on the device that it feeds and on no other; hidden devices are hidden."""
+    last = torch.cuda.device_count() - 1
+    found, stderr = contexts_of(path, last, None)
+    assert found == [last], f"contexts on {found}, expected {last} alone; {stderr[-500:]}"
+    cards = os.environ.get("CUDA_VISIBLE_DEVICES", ",".join(map(str, range(last + 1)))).split(",")
+    found, stderr = contexts_of(path, 0, cards[-1])
+    assert found == [0], f"with one card visible: contexts on {found}; {stderr[-500:]}"
+    found, stderr = contexts_of(path, 0, "")
+    assert not found
+    assert "RuntimeError: device is 'cuda:0', but" in stderr, stderr[-500:]
+    return f"on device {last} of {last + 1} alone"
+
+
 CHECKS: dict[str, Callable[[pathlib.Path], str]] = {
     "fused_normalize: values": check_normalize,
     "fused_normalize: places": check_normalize_places,
@@ -280,5 +323,6 @@ CHECKS: dict[str, Callable[[pathlib.Path], str]] = {
     "loader: memory": check_memory,
     "loader: static buffers": check_static,
     "loader: several GPUs": check_other_devices,
+    "loader: contexts": check_contexts,
     "CUDA graph: losses": check_graph,
 }

@@ -23,77 +23,12 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from contestants import entry
+from contestants.work import Work, epoch_of, make_transform, run_of
 from measuring import Contestant, in_turns, machine, peak_tree_memory, table, tree_memory_bytes
-from torchvision import transforms as v1
 from torchvision.datasets import ImageFolder
 
 import torch_dts
-
-MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-
-
-def make_transform(size: int) -> v1.Compose:
-    return v1.Compose(
-        [
-            v1.RandomResizedCrop(size),
-            v1.RandomHorizontalFlip(),
-            v1.ToTensor(),
-            v1.Normalize(MEAN, STD),
-        ]
-    )
-
-
-def epoch_of(loader: Any) -> Callable[[], int]:
-    """A function that runs one epoch and returns its number of images."""
-
-    def run() -> int:
-        num_images = 0
-        for images, labels in loader:
-            # one value of each image, so that no batch goes by unread
-            num_images += int(images[:, 0, 0, 0].isfinite().sum()) + 0 * int(labels[0])
-        return num_images
-
-    return run
-
-
-def dali_epoch(folder: str, batch_size: int, num_threads: int, size: int) -> Callable[[], int] | None:
-    """DALI's CPU pipeline over the same files; None where it is not installed."""
-    try:
-        from nvidia.dali import fn, pipeline_def, types
-        from nvidia.dali.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
-    except ImportError:
-        return None
-
-    @pipeline_def(batch_size=batch_size, num_threads=num_threads, device_id=None, prefetch_queue_depth=2)
-    def pipeline() -> Any:
-        encoded, labels = fn.readers.file(file_root=folder, random_shuffle=True, name="reader")
-        images = fn.decoders.image_random_crop(encoded, device="cpu", output_type=types.RGB)
-        images = fn.resize(images, size=[size, size], interp_type=types.INTERP_LINEAR, antialias=True)
-        images = fn.crop_mirror_normalize(
-            images,
-            dtype=types.FLOAT,
-            output_layout="CHW",
-            mean=[255 * value for value in MEAN],
-            std=[255 * value for value in STD],
-            mirror=fn.random.coin_flip(),
-        )
-        return images, labels
-
-    built = pipeline()
-    built.build()
-    iterator = DALIGenericIterator(
-        [built], ["image", "label"], reader_name="reader", last_batch_policy=LastBatchPolicy.PARTIAL
-    )
-
-    def run() -> int:
-        num_images = 0
-        for batch in iterator:
-            images = batch[0]["image"]
-            num_images += int(images[:, 0, 0, 0].isfinite().sum())
-        iterator.reset()
-        return num_images
-
-    return run
 
 
 def make_loaders(folder: str, file: str, given: argparse.Namespace) -> dict[str, Callable[[], Any]]:
@@ -120,11 +55,13 @@ def speed(folder: str, file: str, given: argparse.Namespace) -> None:
     contestants = [
         Contestant(name, epoch_of(make())) for name, make in make_loaders(folder, file, given).items()
     ]
-    dali = dali_epoch(folder, given.batch_size, max(1, given.num_workers), given.image_size)
-    if dali is None:
-        print("DALI is not installed (pip install nvidia-dali-cuda130): left out")
+    dali = entry("dali")
+    missing = dali.missing()
+    if missing is None:
+        work = Work(folder, "", given.batch_size, given.image_size, given.num_workers)
+        contestants.append(Contestant("DALI, CPU pipeline", run_of(dali.load().start("dali", work))))
     else:
-        contestants.append(Contestant("DALI, CPU pipeline", dali))
+        print(f"DALI is left out: {missing}")
     in_turns(contestants, given.rounds)
     print(table(contestants))
 

@@ -38,7 +38,7 @@ def peak_memory_bytes() -> int:
 
 
 def process_tree() -> list[int]:
-    """This process and all below it (Linux)."""
+    """This process, first, and all below it (Linux)."""
     parents: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit():
@@ -56,15 +56,16 @@ def process_tree() -> list[int]:
 
 def tree_cpu_seconds() -> float:
     """CPU time of the process tree so far, those included that ended and were waited for."""
+    own = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     ticks = 0
-    for number in process_tree():
+    for number in process_tree()[1:]:
         try:
             fields = (PROC / str(number) / "stat").read_text().rsplit(")", 1)[1].split()
         except OSError:
             continue
         # utime, stime, and the same of children that were waited for
         ticks += sum(int(field) for field in fields[11:15])
-    return ticks / os.sysconf("SC_CLK_TCK")
+    return sum(used.ru_utime + used.ru_stime for used in own) + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def tree_memory_bytes() -> int:

@@ -14,7 +14,7 @@ import argparse
 
 import numpy as np
 import torch
-from loader import epoch_of
+from contestants.work import epoch_of
 from measuring import Contestant, in_turns, machine, table
 from torchvision import transforms as v1
 from torchvision.datasets import CIFAR10, VisionDataset

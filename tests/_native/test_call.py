@@ -71,3 +71,4 @@ def test_tensor_checks() -> None:
 def test_library_names() -> None:
     assert _native.crc32_backend() in ("libdeflate", "zlib")
     assert _native.jpeg_library().startswith("libjpeg-turbo ")
+    assert _native.simd_level() in ("generic", "avx2", "avx512")

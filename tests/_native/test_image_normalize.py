@@ -63,8 +63,12 @@ def test_normalize_wrong_arguments() -> None:
         _native.fused_normalize(images, flip[:1], none, none)
     with pytest.raises(ValueError, match="dtype is not"):
         _native.fused_normalize(images, flip, none, none, dtype=torch.float64)
-    with pytest.raises(ValueError, match="std"):
+    with pytest.raises(ValueError, match="std holds 0, which would divide by zero"):
         _native.fused_normalize(images, flip, torch.tensor([0.5]), torch.tensor([0.0]))
+    for bad in (float("nan"), float("inf")):
+        for mean, std, name in ((0.5, bad, "std"), (bad, 1.0, "mean")):
+            with pytest.raises(ValueError, match=rf"{name} holds -?{bad}, expected finite values"):
+                _native.fused_normalize(images, flip, torch.tensor([mean]), torch.tensor([std]))
 
 
 def test_no_flips_are_flips_of_none() -> None:
@@ -150,6 +154,11 @@ def test_further_wrong_arguments() -> None:
         _native.fused_normalize(images, None, NONE, NONE, boxes=boxes.int(), values=values)
     with pytest.raises(ValueError, match=r"the box 4x2 at \(3, 0\) is not inside of the image 5x4"):
         _native.fused_normalize(images, None, NONE, NONE, boxes=wide, values=values)
+    for box in ([1, 1, -2, 2], [1, 1, 0, -1], [1, 1, -1, 0], [-1, 0, 2, 2]):
+        with pytest.raises(ValueError, match=r"the box -?\d+x-?\d+ at .* is not inside of the image 5x4"):
+            _native.fused_normalize(images, None, NONE, NONE, boxes=torch.tensor([box] * 2), values=values)
+    nothing = torch.tensor([[9, 9, 0, 3], [-4, 0, 0, 0]])
+    assert not _native.fused_normalize(images, None, NONE, NONE, boxes=nothing, values=values).any()
     with pytest.raises(ValueError, match="fill: 2 values, expected 1 or 3"):
         _native.fused_normalize(images, None, NONE, NONE, boxes=boxes, values=torch.tensor([0.5, 1.0]))
     with pytest.raises(ValueError, match="pad_channels is 5 for images of 3 channels"):

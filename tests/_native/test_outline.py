@@ -33,7 +33,9 @@ def started(dts_file: Callable[..., pathlib.Path], num_workers: int = 1, outline
     file = _native.file_open(dts_file(classes={"a": 5, "b": 7}))
     source = _native.source_dts(file, 0)
     _native.file_close(file)
-    loader = _native.loader_open(source, PLAN, num_workers, outlines=outlines)
+    loader = _native.loader_open(
+        source, PLAN, num_workers, form=_native.OUTLINES if outlines else _native.IMAGES
+    )
     _native.source_close(source)
     _native.loader_start(loader, "", 7, 2)
     sizes, units = torch.tensor([4, 4, 4]), torch.tensor([8, 4])

@@ -149,12 +149,21 @@ def test_an_epoch_goes_on_where_it_was_left(photos_file: pathlib.Path) -> None:
         check_batches(other, whole)
 
 
-def test_early_ends_and_a_new_transform(photos_file: pathlib.Path) -> None:
+def test_early_ends_and_a_new_transform(photos_file: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loader = torch_dts.DataLoader(photos_file, transform=RANDOM, batch_size=2, num_workers=2, backend="dali")
+    made: list[DaliPipeline] = []
+    plain = DaliPipeline.__init__
+
+    def make(self: DaliPipeline, *given: Any) -> None:
+        made.append(self)
+        plain(self, *given)
+
+    monkeypatch.setattr(DaliPipeline, "__init__", make)
     for _ in range(4):
         for images, _ in loader:
             assert images.shape == (2, 3, 48, 48)
             break
+    assert len(made) == 1  # what was in work is waited for, and the pipeline kept
     loader.set_transform(T.Compose([T.RandomResizedCrop(32), *TENSOR]))
     kept = [images for images, _ in loader]
     copies = [images.clone() for images in kept]
@@ -162,6 +171,7 @@ def test_early_ends_and_a_new_transform(photos_file: pathlib.Path) -> None:
     for _ in loader:  # batches that are kept are not written to
         pass
     assert all(map(torch.equal, kept, copies))
+    made.clear()
     iterator = iter(loader)
     next(iterator)
     loader.close()

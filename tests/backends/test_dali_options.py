@@ -13,7 +13,8 @@ from dali_sets import FIXED, TENSOR, TRAIN
 from torchvision import transforms
 
 import torch_dts
-from torch_dts.backends._dali_options import with_dali
+from torch_dts.backends import _dali_options
+from torch_dts.backends._dali_options import ROI_DECODE, asks_for_roi_decode, with_dali
 from torch_dts.loader._engine import EngineOptions
 from torch_dts.transforms._views import read_views
 
@@ -57,6 +58,19 @@ def test_pixels_and_several_devices_are_refused() -> None:
         options_of(1, devices=["cpu", "cpu"])
     with pytest.raises(ValueError, match="makes one image of a sample, the transform makes 3"):
         options_of(1, repeat=3)
+
+
+def test_the_environment_asks_for_a_partial_decode_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [asks_for_roi_decode(given) for given in ({}, {ROI_DECODE: "0"}, {ROI_DECODE: "1"})] == [0, 0, 1]
+    with pytest.raises(ValueError, match="TORCH_DTS_DALI_ROI_DECODE is 'yes', expected 0 or 1"):
+        asks_for_roi_decode({ROI_DECODE: "yes"})
+    monkeypatch.setattr(_dali_options, "check_device", lambda device: device and torch.device(device))
+    for value, on_gpu in (("1", True), ("0", False)):
+        monkeypatch.setenv(ROI_DECODE, value)
+        for device, expected in (("cuda:1", on_gpu), (None, False)):
+            spec = options_of(1, device=device).dali
+            assert spec is not None
+            assert (spec.roi_decode, spec.device_id) == (expected, 1 if device else None)
 
 
 def test_cuda_that_cannot_run_is_said(photos_file: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:

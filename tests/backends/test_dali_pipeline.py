@@ -107,6 +107,19 @@ def test_bytes_are_kept_until_the_batch_is_collected_and_no_longer() -> None:
     pipeline.close()
 
 
+def test_a_drained_pipeline_begins_anew() -> None:
+    pipeline = DaliPipeline(BYTES, 3)
+    pipeline.submit(outlines_of([1, 2, 3]))
+    pipeline.submit(outlines_of([4, 6]))
+    assert pipeline.drain()
+    assert pipeline.num_in_work == 0
+    pipeline.submit(outlines_of([10, 12]))
+    check_close(pipeline.collect().float(), expected([10, 12]))
+    pipeline.submit(outlines_of([1, 2], [with_bad_tables(encoded(1)), encoded(2)]))
+    assert not pipeline.drain()
+    pipeline.close()
+
+
 def test_closing_waits_for_what_is_in_work() -> None:
     pipeline = DaliPipeline(BYTES, 3)
     outlines = outlines_of([1, 2, 3])

@@ -26,7 +26,7 @@ def test_version(capsys):
 def test_help_names_every_command(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    for command in ("convert", "info", "verify", "extract"):
+    for command in ("convert", "info", "verify", "extract", "preview", "bench", "doctor"):
         assert f"torch-dts {command} " in shown
         assert main([command, "--help"]) == 0
         assert f"usage: torch-dts {command} " in capsys.readouterr().out

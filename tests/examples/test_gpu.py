@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 import torch
 
+import torch_dts
+
 BENCHMARKS = pathlib.Path(__file__).parents[2] / "examples" / "benchmarks"
 
 
@@ -21,7 +23,7 @@ def gpu(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     monkeypatch.syspath_prepend(BENCHMARKS)
     before = set(sys.modules)
     yield importlib.import_module("gpu")
-    for name in ("gpu", "gpu_checks", "measuring", "synthetic_photos"):
+    for name in ("gpu", "gpu_checks", "gpu_dali", "measuring", "synthetic_photos"):
         if name not in before:
             sys.modules.pop(name, None)
 
@@ -52,3 +54,32 @@ def test_a_check_that_fails_does_not_end_the_others(
     assert rows[0][1].startswith("FAILED: AssertionError: a batch differs (")
     assert rows[1][1].startswith("saw some.dts (")
     assert "second" in capsys.readouterr().out
+
+
+def test_rows_end_with_the_time(gpu: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = iter([("first", "1"), ("second", "2")])
+    gpu.show_all(rows, float("inf"))
+    gpu.show_all((row for row in [("third", "3")]), 0.0)
+    told = capsys.readouterr().out
+    assert "first" in told
+    assert "second" in told
+    assert "third" not in told
+    assert "the time is over" in told
+    assert gpu.versus(8.0, 10.0, "a copy", 0.8) == "80% of a copy (goal 80%: met)"
+    assert gpu.versus(7.9, 10.0, "a copy", 0.8) == "79% of a copy (goal 80%: missed)"
+
+
+def test_rates_of_the_cpu_parts(gpu: Any, dts_file: Any, tmp_path: pathlib.Path) -> None:
+    """The rows of the back ends and of DALI's own pipeline, as far as they run without a GPU."""
+    folder = tmp_path / "photos"
+    file = dts_file(classes={"a": 6, "b": 4}, size=(60, 50))
+    torch_dts.extract(file, folder)
+    rates: dict[str, float] = {}
+    name, told = next(gpu.loader_rows(file, 4, 0.01, 1e9, rates))
+    assert (name, told) == (gpu.CPU, f"{rates[gpu.CPU]:.0f} images/s")
+    rates[gpu.DALI] = 1e9
+    rows = dict(gpu.reader_rows(folder, 4, 0.01, rates, on_gpu=False))
+    assert list(rows) == [gpu.READER, "DALI's reader and decoder alone"]
+    assert "the dali back end makes" in rows[gpu.READER]
+    assert "(goal 90%: met)" in rows[gpu.READER]
+    assert all(value > 0 for value in rates.values())

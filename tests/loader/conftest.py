@@ -14,6 +14,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from loader_sets import NUM_PHOTOS, PaddedPhotos, photo
 
+from torch_dts.loader import _native_run
+
+
+@pytest.fixture(autouse=True)
+def many_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many threads as tests ask for, on any machine."""
+    monkeypatch.setattr(_native_run, "usable_cpus", lambda: 64)
+
 
 @pytest.fixture(scope="session")
 def photos(tmp_path_factory: pytest.TempPathFactory) -> pathlib.Path:

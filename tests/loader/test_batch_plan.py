@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from torch_dts.loader._batch_plan import (
+    PARTIAL_BY_DEFAULT,
     BatchRule,
     IndexBatch,
     check_last_batch,
     filled_batches,
+    meant,
     num_batches,
     plan_share,
 )
@@ -28,6 +30,17 @@ def orders(num_samples: int, num_replicas: int, **kwargs: Any) -> list[Order]:
     return [
         Order(num_samples, num_replicas=num_replicas, rank=rank, **kwargs) for rank in range(num_replicas)
     ]
+
+
+def test_a_default_is_told_from_what_the_caller_says() -> None:
+    assert type(meant(PARTIAL_BY_DEFAULT, False)) is str
+    assert [meant(PARTIAL_BY_DEFAULT, needs) for needs in (False, True)] == ["partial", "fill"]
+    assert [meant("drop", needs) for needs in (False, True)] == ["drop", "drop"]
+    assert meant("partial", False) == "partial"
+    with pytest.raises(
+        ValueError, match="but last_batch is 'partial': take 'fill', 'drop' or drop_last=True"
+    ):
+        meant("partial", True)
 
 
 @pytest.mark.parametrize("num_replicas", RANKS)

@@ -247,11 +247,13 @@ def test_set_transform_may_change_the_views(photos_file: pathlib.Path) -> None:
     assert next(iter(loader))[0].shape == (4, 3, 16, 16)
     loader.set_transform(Views([FIXED, SMALL]))
     assert [view.shape[2] for view in next(iter(loader))[0]] == [16, 7]
-    loader.views = 2
+    two = DataLoader(DTSDataset(photos_file, SMALL), 4, num_workers=1, views=2)
+    assert [view.shape[2] for view in next(iter(two))[0]] == [7, 7]
+    two.set_transform(Views([FIXED, SMALL]))
     with pytest.raises(ValueError, match="views is 2, but the transform is a Views already"):
-        iter(loader)
-    loader.set_transform(SMALL)
-    assert [view.shape[2] for view in next(iter(loader))[0]] == [7, 7]
+        iter(two)
+    two.set_transform(FIXED)
+    assert [view.shape[2] for view in next(iter(two))[0]] == [16, 16]
 
 
 @pytest.mark.parametrize(

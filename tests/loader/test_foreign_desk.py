@@ -82,8 +82,10 @@ def test_samples_go_to_the_workers_and_into_their_slots() -> None:
     one = desk(pool)
     one.collect(found())
     assert FakeWorkers.made == []  # started with the first sample
+    assert not one.has_any
     one.collect(found((0, 1, 7, b"\x05x"), (1, 0, 8, b"\x06")))
     one.collect(found((0, 2, 9, None)))
+    assert one.has_any
     (workers,) = FakeWorkers.made
     assert workers.arguments == (2, "plan", [len])
     assert list(workers.submitted.values()) == [

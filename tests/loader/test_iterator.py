@@ -90,9 +90,11 @@ class FakeDesk:
     def __init__(self) -> None:
         self.filled: list[Any] = []
         self.is_cleared = False
+        self.has_any = False
+        self.num_collected = 0
 
     def collect(self, engine: Any) -> None:
-        pass
+        self.num_collected += 1
 
     def fill(self, batch: int, images: Any, slots: list[int]) -> None:
         self.filled.append((batch, slots))
@@ -266,3 +268,20 @@ def test_without_workers_the_callers_time_is_counted() -> None:
     batches, pool, _ = make(ten(), FakeEngine(num_workers=1))
     list(batches)
     assert pool.consumer_seconds == 0
+
+
+def test_samples_for_python_are_asked_for_once_there_are_some() -> None:
+    engine = FakeEngine()
+    batches, _, desk = make(ten(2), engine)
+    next(batches)
+    assert desk.num_collected == 0
+    engine.slots = torch.tensor([1])
+    with pytest.raises(ValueError, match="cannot identify"):
+        next(batches)
+    assert desk.num_collected == 1
+    engine.slots = EMPTY
+    next(batches)
+    assert desk.num_collected == 1
+    desk.has_any = True  # a real one says so from the first that it found
+    next(batches)
+    assert desk.num_collected == 2

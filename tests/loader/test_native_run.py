@@ -8,12 +8,13 @@ import warnings
 from typing import Any
 
 import pytest
-from loader_sets import FIXED
+from loader_sets import FIXED, hashes
 from torchvision import transforms
 from torchvision.datasets import ImageFolder
 
 import torch_dts
 from torch_dts import _native
+from torch_dts.loader import _native_run
 from torch_dts.loader._data_loader import DataLoader
 from torch_dts.loader._engine import EngineOptions
 from torch_dts.loader._iterator import LoaderIterator
@@ -46,6 +47,24 @@ def test_options_of_the_engine(
 ) -> None:
     loader = DataLoader(torch_dts.DTSDataset(photos_file, FIXED), **{"num_workers": 1, **arguments})
     assert options_of(loader) == EngineOptions(1, 2, True, (), 1, True)._replace(**expected)
+
+
+def test_no_more_threads_than_cpus(photos: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native_run, "usable_cpus", lambda: 2)
+    folder = ImageFolder(photos, FIXED)
+    loader = DataLoader(folder, batch_size=4, num_workers=256, pin_threads=True)
+    options = options_of(loader)
+    assert (loader.num_workers, options.num_workers, len(options.cpus)) == (256, 2, 2)
+    assert options.reader_threads == 4  # reading single files waits for more than CPUs
+    assert options_of(DataLoader(folder, num_workers=1)).num_workers == 1
+    assert hashes(loader) == hashes(DataLoader(folder, batch_size=4, num_workers=0))
+
+
+def test_each_device_has_a_thread(photos: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_native_run, "usable_cpus", lambda: 2)
+    loader = DataLoader(ImageFolder(photos, FIXED), num_workers=16, devices=["cpu"] * 3)
+    list(loader)
+    assert [engine.options.num_workers for engine in loader._run._engines._idle] == [1, 1, 1]
 
 
 def test_a_folder_has_more_readers(photos: pathlib.Path) -> None:

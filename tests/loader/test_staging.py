@@ -223,6 +223,10 @@ def test_static_buffers_leave_out_what_drop_last_does(photos_file: pathlib.Path)
     loader = DataLoader(dataset, 5, drop_last=True, static_buffers=True)
     assert loader.last_batch == "partial"
     assert [len(batch[0]) for batch in loader] == [5] * 4
+    given = DataLoader(dataset, 5, drop_last=True, last_batch="partial", static_buffers=True)
+    assert given.last_batch == "partial"
+    with pytest.raises(ValueError, match="static_buffers=True needs batches of one shape, but last_batch is"):
+        DataLoader(dataset, 5, last_batch="partial", static_buffers=True)
     short = DataLoader(dataset, batch_sampler=[[1, 2], [3]], static_buffers=True)
     with pytest.raises(ValueError, match=r"needs batches of one shape: found .*\[1, 3, 16, 16\]"):
         list(short)

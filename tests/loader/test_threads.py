@@ -10,7 +10,13 @@ import pathlib
 import pytest
 
 from torch_dts.loader import _threads
-from torch_dts.loader._threads import cpu_quota, default_num_workers, default_reader_threads
+from torch_dts.loader._threads import (
+    cpu_quota,
+    default_num_workers,
+    default_reader_threads,
+    usable_cpus,
+    useful_workers,
+)
 
 
 @pytest.fixture
@@ -86,6 +92,22 @@ def test_workers_from_affinity_quota_and_ranks(
 ) -> None:
     environ = {} if ranks is None else {"LOCAL_WORLD_SIZE": ranks}
     assert default_num_workers(unified(tmp_path, "/a/b", b=quota), environ) == expected
+
+
+@pytest.mark.usefixtures("cpus")
+@pytest.mark.parametrize(
+    ("quota", "expected"), [("max 100000", 64), ("250000 100000", 3), ("1000 100000", 1)]
+)
+def test_cpus_of_this_process(tmp_path: pathlib.Path, quota: str, expected: int) -> None:
+    assert usable_cpus(unified(tmp_path, "/a/b", b=quota)) == expected
+
+
+@pytest.mark.parametrize(
+    ("num_workers", "num_devices", "num_cpus", "expected"),
+    [(256, 1, 2, 2), (2, 1, 64, 2), (1, 1, 1, 1), (0, 1, 8, 0), (16, 4, 2, 4), (3, 4, 2, 3), (16, 4, 8, 8)],
+)
+def test_no_more_workers_than_cpus(num_workers: int, num_devices: int, num_cpus: int, expected: int) -> None:
+    assert useful_workers(num_workers, num_devices, num_cpus) == expected
 
 
 def test_workers_of_this_machine() -> None:

@@ -220,6 +220,13 @@ data = [sys.stdin.buffer.read()] * 20
 batches = [compile(transform, decoder=decoder)(data, seed=3) for decoder in ("auto", "libjpeg")]
 assert torch.equal(*batches)
 print(batches[0].sum().item())
+from torch_dts import _native
+arena = torch.frombuffer(bytearray(data[0]), dtype=torch.uint8)
+where = arena, torch.tensor([0]), torch.tensor([arena.numel()])
+boxes = torch.tensor([[1, 2, 20, 30, 16, 16, 0, 0]])
+assert _native.decode_crop_resize(*where, boxes, 16, 16)[1].item() == 0
+assert _native.pixel_sums(*where, torch.zeros(1, 3, dtype=torch.int64))[0, 0].item() == 0
+assert _native.export_jpegs(*where, 3)[3][0, 0].item() == 0
 """
 
 

@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 
 from torch_dts.transforms import _steps as steps
-from torch_dts.transforms._plan import DIVIDE, Plan, check_decoder
+from torch_dts.transforms._plan import DIVIDE, Plan, check_decode, check_decoder
 
 FLOATS = Plan(
     (steps.CenterCrop(4, 5),),
@@ -101,3 +101,11 @@ def test_the_decoder_is_written_where_it_is_not_the_usual_one() -> None:
     assert BYTES.encode(decoder="auto") == BYTES.encode()
     with pytest.raises(ValueError, match=r"decoder is 'both', expected 'auto' or 'libjpeg'"):
         check_decoder("both")
+
+
+def test_fast_decoding_is_written_where_it_is_asked_for() -> None:
+    assert BYTES.encode(decode="fast").startswith("source channels=1 max_pixels=1000 pass_order=0 decode=1\n")
+    assert BYTES.encode(decode="exact") == BYTES.encode()
+    assert check_decode("fast") == "fast"
+    with pytest.raises(ValueError, match=r"decode is 'none', expected 'exact' or 'fast'"):
+        check_decode("none")

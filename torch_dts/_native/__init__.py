@@ -23,7 +23,7 @@ from torch_dts._native import (
 )
 from torch_dts._native._archive import list_tar, probe_ranges, read_ranges_into
 from torch_dts._native._call import translate_error
-from torch_dts._native._cuda import cuda_pci_bus_id, cuda_problem, load_cuda
+from torch_dts._native._cuda import cuda_pci_bus_id, cuda_problem, is_cuda_built, load_cuda
 from torch_dts._native._file import (
     check_blocks,
     crc32,
@@ -49,14 +49,19 @@ from torch_dts._native._image import (
     jpeg_library,
     probe_files,
     scan_samples,
+    simd_level,
 )
 from torch_dts._native._loader import (
+    BYTES,
+    IMAGES,
+    OUTLINES,
     LoaderStats,
     cpus_for_threads,
     loader_append,
     loader_close,
     loader_finish,
     loader_next,
+    loader_next_bytes,
     loader_next_outlines,
     loader_open,
     loader_start,
@@ -144,9 +149,12 @@ STATEFUL_OPS = (
 
 __all__ = [
     "AUTO_RESTART_INTERVAL",
+    "BYTES",
     "DECODE_STATUS",
     "EPOCH_BOARD_WORDS",
+    "IMAGES",
     "NO_RESTART_MARKERS",
+    "OUTLINES",
     "STATEFUL_OPS",
     "TENSOR_OPS",
     "TRANSCODE_STATUS",
@@ -178,6 +186,7 @@ __all__ = [
     "finish_block",
     "fused_normalize",
     "index_samples",
+    "is_cuda_built",
     "jpeg_library",
     "list_tar",
     "load_cuda",
@@ -185,6 +194,7 @@ __all__ = [
     "loader_close",
     "loader_finish",
     "loader_next",
+    "loader_next_bytes",
     "loader_next_outlines",
     "loader_open",
     "loader_start",
@@ -213,6 +223,7 @@ __all__ = [
     "sample_order",
     "scan_samples",
     "set_next_epoch",
+    "simd_level",
     "source_close",
     "source_dts",
     "source_files",

@@ -16,6 +16,11 @@ STATEFUL_OPS = ("cuda_pci_bus_id", "cuda_lock_memory", "cuda_unlock_memory")
 _MODULE = "torch_dts._C_cuda"
 
 
+def is_cuda_built() -> bool:
+    """Whether there is a module of CUDA kernels; it is not loaded."""
+    return importlib.util.find_spec(_MODULE) is not None
+
+
 def cuda_problem() -> str:
     """Why CUDA tensors can't be worked on here, and what to do about it; "" where they can."""
     if torch.version.cuda is None:
@@ -25,7 +30,7 @@ def cuda_problem() -> str:
         )
     if _MODULE in sys.modules:
         return ""
-    if importlib.util.find_spec(_MODULE) is None:
+    if not is_cuda_built():
         return (
             "torch_dts was built without its CUDA kernels: build it again where nvcc of CUDA "
             f"{torch.version.cuda.split('.')[0]} is found (CUDA_HOME; TORCH_DTS_CUDA=1 says what is missing)"

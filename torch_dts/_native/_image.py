@@ -19,12 +19,18 @@ TENSOR_OPS = (
 )
 STATEFUL_OPS = (
     "jpeg_library",
+    "simd_level",
     "probe_files",
 )
 
 
 def jpeg_library() -> str:
     return str(call("jpeg_library"))
+
+
+def simd_level() -> str:
+    """What the kernels use: "generic", "avx2" or "avx512"."""
+    return str(call("simd_level"))
 
 
 def probe_files(paths: Sequence[Path]) -> Tensor:

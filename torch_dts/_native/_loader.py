@@ -18,6 +18,7 @@ STATEFUL_OPS = (
     "loader_finish",
     "loader_next",
     "loader_next_outlines",
+    "loader_next_bytes",
     "loader_take_foreign",
     "loader_waiting",
     "loader_stats",
@@ -28,6 +29,9 @@ STATEFUL_OPS = (
 
 # States that loader_next returns.
 TIMEOUT, BATCH, END = 0, 1, 2
+
+# What batches hold of each sample: `form` of loader_open, and of which loader_next.
+IMAGES, OUTLINES, BYTES = 0, 1, 2
 
 
 class LoaderStats(NamedTuple):
@@ -69,7 +73,7 @@ def loader_open(
     reader_threads: int = 1,
     check_blocks: bool = True,
     buffers: int = -1,
-    outlines: bool = False,
+    form: int = IMAGES,
     device: int = -1,
     pci_bus_id: str = "",
 ) -> int:
@@ -85,7 +89,8 @@ def loader_open(
         reader_threads: At least 1.
         check_blocks: CRC-32 of blocks that are read whole.
         buffers: Handle of buffers_open; -1: memory of its own.
-        outlines: Samples are not decoded; batches come from loader_next_outlines.
+        form: IMAGES; OUTLINES: samples are not decoded, batches come from loader_next_outlines; BYTES:
+            samples as they are stored, from loader_next_bytes; the plan is not looked at.
         device: Number of the CUDA device that batches go to: their memory is page-locked; -1: of none.
             load_cuda was called before.
         pci_bus_id: Where the device is; their memory is near to it. "": not known.
@@ -102,7 +107,7 @@ def loader_open(
             reader_threads,
             check_blocks,
             buffers,
-            outlines,
+            form,
             device,
             pci_bus_id,
         )
@@ -172,6 +177,18 @@ def loader_next_outlines(loader: int, timeout_ms: int) -> tuple[int, Tensor, Ten
     """
     state, outlines, labels, indices, slots, held = call("loader_next_outlines", loader, timeout_ms)
     return int(state), outlines, labels, indices, slots, held
+
+
+def loader_next_bytes(loader: int, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
+    """As loader_next, with the samples as they are stored.
+
+    Returns:
+        The state; the samples, uint8 ``[size]``, of pixels ``[H, W, C]`` or, of one channel, ``[H, W]``;
+            labels, indices, slots of samples that could not be read, which are empty. Each of these
+            tensors keeps the memory of all of them.
+    """
+    state, samples, labels, indices, slots = call("loader_next_bytes", loader, timeout_ms)
+    return int(state), list(samples), labels, indices, slots
 
 
 def loader_take_foreign(loader: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:

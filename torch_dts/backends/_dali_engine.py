@@ -145,7 +145,7 @@ class DaliEngine(Engine):
 
     def _forget(self) -> None:
         """Lets go of what is in work: DALI reads none of its bytes any more."""
-        if self._pipeline is not None and self._pipeline.num_in_work:
+        if self._pipeline is not None and not self._pipeline.drain():
             self._close_pipeline()
         self._in_work.clear()
         self._foreign.clear()

@@ -22,12 +22,13 @@ class Dali(NamedTuple):
     """DALI's modules.
 
     Attributes:
-        fn, types: ``nvidia.dali.fn`` and ``nvidia.dali.types``.
+        fn, types, tensors: ``nvidia.dali.fn``, ``nvidia.dali.types`` and ``nvidia.dali.tensors``.
         pipeline: ``nvidia.dali.Pipeline``.
     """
 
     fn: Any
     types: Any
+    tensors: Any
     pipeline: Any
 
 
@@ -57,6 +58,7 @@ def import_dali() -> Dali:
         dali = Dali(
             importlib.import_module("nvidia.dali.fn"),
             importlib.import_module("nvidia.dali.types"),
+            importlib.import_module("nvidia.dali.tensors"),
             importlib.import_module("nvidia.dali").Pipeline,
         )
         # DALI tears its pipelines down when the interpreter ends. What is registered last is

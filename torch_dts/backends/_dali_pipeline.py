@@ -12,12 +12,13 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 import torch.utils.dlpack
 from torch import Tensor
 
 from torch_dts._native._outline import Outlines
-from torch_dts.backends._dali_import import import_dali
+from torch_dts.backends._dali_import import Dali, import_dali
 from torch_dts.backends._dali_spec import DaliSpec
 
 _pipelines: weakref.WeakSet[DaliPipeline] = weakref.WeakSet()
@@ -54,8 +55,9 @@ class DaliPipeline:
         self.max_batch_size = max_batch_size
         self._held: deque[Outlines] = deque()
         self._reading: deque[tuple[Any, Outlines]] = deque()  # with the event behind their use
+        self._dali = import_dali()
         with _on_device(spec.device_id):
-            self._pipeline: Any = _build(spec, max_batch_size)
+            self._pipeline: Any = _build(self._dali, spec, max_batch_size)
         _pipelines.add(self)
 
     @property
@@ -72,7 +74,7 @@ class DaliPipeline:
         spec, feed = self.spec, self._pipeline.feed_input
         self._held.append(outlines)
         with _on_device(spec.device_id):
-            feed("encoded", outlines.encoded)
+            feed("encoded", self._list_of(outlines.encoded))
             feed("anchor", outlines.anchors)
             feed("shape", outlines.shapes)
             feed("mirror", np.ascontiguousarray(outlines.flips[:, 0]))
@@ -85,6 +87,11 @@ class DaliPipeline:
                 feed("erase_anchor", outlines.erase_anchors.astype(np.float32))
                 feed("erase_shape", outlines.erase_shapes.astype(np.float32))
             self._pipeline.schedule_run()
+
+    def _list_of(self, encoded: list[npt.NDArray[np.uint8]]) -> Any:
+        """The bytes as DALI's own list, in place; it costs half of what DALI makes of a Python list."""
+        tensors = self._dali.tensors
+        return tensors.TensorListCPU([tensors.TensorCPU(one) for one in encoded], contiguous=False)
 
     def collect(self) -> Tensor:
         """The images of the oldest batch, ``[n, 3, H, W]``: its own memory, on the current stream.
@@ -113,20 +120,25 @@ class DaliPipeline:
         while self._reading and self._reading[0][0].query():
             self._reading.popleft()
 
-    def close(self) -> None:
-        """Ends it; returns when nothing of it runs any more. Closing twice is fine."""
-        if self._pipeline is None:
-            return
-        pipeline, self._pipeline = self._pipeline, None
+    def drain(self) -> bool:
+        """Waits for the batches in work, and lets go of them; False: it is of no use any more."""
+        is_fine = self._pipeline is not None
         try:
-            while self._held:
+            while self._held and is_fine:
+                self._pipeline.outputs()
                 self._held.popleft()
-                pipeline.outputs()
         except (RuntimeError, StopIteration):  # it is broken: nothing runs
-            self._held.clear()
+            is_fine = False
+        self._held.clear()
         while self._reading:
             self._reading.popleft()[0].synchronize()
-        del pipeline
+        return is_fine
+
+    def close(self) -> None:
+        """Ends it; returns when nothing of it runs any more. Closing twice is fine."""
+        if self._pipeline is not None:
+            self.drain()
+            self._pipeline = None
 
 
 @contextmanager
@@ -138,8 +150,7 @@ def _on_device(device_id: int | None) -> Iterator[None]:
         yield
 
 
-def _build(spec: DaliSpec, max_batch_size: int) -> Any:
-    dali = import_dali()
+def _build(dali: Dali, spec: DaliSpec, max_batch_size: int) -> Any:
     fn, types = dali.fn, dali.types
     on_cuda = spec.device_id is not None
     # One iteration at a time, each begun by schedule_run: as many are in work as were begun.

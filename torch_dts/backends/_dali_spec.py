@@ -64,13 +64,14 @@ def make_spec(
     memory_format: torch.memory_format | None,
     device_id: int | None,
     num_threads: int,
+    roi_decode: bool = False,
 ) -> DaliSpec:
     """What DALI is to do for a transform.
 
     Args:
         plans: Of each view.
         dtype, memory_format: As of `Plan.encode`, which has checked them.
-        device_id, num_threads: As of `DaliSpec`.
+        device_id, num_threads, roi_decode: As of `DaliSpec`.
 
     Raises:
         ValueError: DALI can't do it; the text names the step.
@@ -103,6 +104,7 @@ def make_spec(
         erase_values=() if erasing is None or erasing.values is None else _each_channel(erasing.values),
         device_id=device_id,
         num_threads=num_threads,
+        roi_decode=roi_decode,
     )
 
 

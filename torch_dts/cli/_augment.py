@@ -25,25 +25,44 @@ from torch_dts.datasets import DTSDataset
 from torch_dts.loader import DataLoader
 from torch_dts.transforms._read import read
 
-PRESETS: dict[str, Callable[[], Any]] = {
-    "imagenet": lambda: v2.Compose([v2.RandomResizedCrop(224), v2.RandomHorizontalFlip(), v2.PILToTensor()]),
-    "imagenet-val": lambda: v2.Compose([v2.Resize(256), v2.CenterCrop(224), v2.PILToTensor()]),
-    "cifar": lambda: v2.Compose([v2.RandomCrop(32, padding=4), v2.RandomHorizontalFlip(), v2.PILToTensor()]),
+
+def _imagenet(size: int = 224) -> Any:
+    return v2.Compose([v2.RandomResizedCrop(size), v2.RandomHorizontalFlip(), v2.PILToTensor()])
+
+
+def _imagenet_val(size: int = 224) -> Any:
+    return v2.Compose([v2.Resize(size * 8 // 7), v2.CenterCrop(size), v2.PILToTensor()])
+
+
+def _cifar(size: int = 32) -> Any:
+    return v2.Compose([v2.RandomCrop(size, padding=4), v2.RandomHorizontalFlip(), v2.PILToTensor()])
+
+
+PRESETS: dict[str, Callable[..., Any]] = {
+    "imagenet": _imagenet,
+    "imagenet-val": _imagenet_val,
+    "cifar": _cifar,
 }
 
 
-def load_transform(name: str) -> Any:
+def load_transform(name: str, size: int | None = None) -> Any:
     """A transform by name: of a preset, or ``module:object``, the module dotted or a ``.py`` file.
 
     The module is imported, which runs its code. A function or class that needs no arguments
     is called for the transform.
 
+    Args:
+        name: See above.
+        size: Side of a preset's result in pixels; None: its own.
+
     Raises:
-        ValueError: No such name, or it is nothing that can be called.
+        ValueError: No such name, or it is nothing that can be called; `size` for one that is no preset.
         Exception: What importing the module raises.
     """
     if name in PRESETS:
-        return PRESETS[name]()
+        return PRESETS[name]() if size is None else PRESETS[name](size)
+    if size is not None:
+        raise ValueError(f"size={size} is for {', '.join(PRESETS)}: {name!r} says its size itself")
     place, colon, attributes = name.rpartition(":")
     if not colon or not place or not attributes:
         raise ValueError(

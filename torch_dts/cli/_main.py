@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 from torch_dts._errors import CorruptFileError
 from torch_dts._version import __version__
-from torch_dts.cli import _convert, _extract, _info, _preview, _verify
+from torch_dts.cli import _bench, _convert, _doctor, _extract, _info, _preview, _verify
 from torch_dts.cli._option_words import as_options, option_names
 from torch_dts.cli._output import emit_error, flush, make_printable
+
+_COMMANDS = (_convert, _info, _verify, _extract, _preview, _bench, _doctor)
 
 _DESCRIPTION = """\
 Pack a folder of images into one .dts file once, then train PyTorch from it.
@@ -27,7 +29,9 @@ a first round:
   torch-dts info photos.dts              look at what was made
   torch-dts verify photos.dts            check every byte of it
   torch-dts preview photos.dts -o sheet.png    draw some of its samples
+  torch-dts bench photos.dts             how fast it loads here, and what would help
   torch-dts extract photos.dts copy      unpack it: copy is photos again
+  torch-dts doctor                       versions, CPUs and limits, and what is in the way
 and in Python:
   dataset = torch_dts.DTSDataset("photos.dts", transform=...)    in place of ImageFolder("photos", ...)
 
@@ -105,8 +109,8 @@ def _build_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torch-dts {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for module in (_convert, _info, _verify, _extract, _preview):
+    for module in _COMMANDS:
         module.add_parser(commands)
-    for name, module in zip(commands.choices, (_convert, _info, _verify, _extract, _preview), strict=True):
+    for name, module in zip(commands.choices, _COMMANDS, strict=True):
         commands.choices[name].set_defaults(run=module.run)
     return parser

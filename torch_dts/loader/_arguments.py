@@ -26,6 +26,7 @@ from torch_dts.transforms._plan import Decoder, check_decoder
 from torch_dts.transforms._views import MAX_VIEWS
 
 OnError = Literal["raise", "replace"]
+LoaderDecode = Literal["exact", "fast", "none"]
 Choice = TypeVar("Choice")
 
 _DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)
@@ -33,6 +34,7 @@ _FORMATS = (torch.contiguous_format, torch.channels_last)
 _ITERABLE_ONLY = (
     "{name} is {value!r}, but a DTSIterableDataset decides it: give {name} to the dataset, not to the loader"
 )
+_OF_IMAGES = "which is about decoded images, but decode='none' hands samples out as they are stored"
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Options:
     mode: Mode = "auto"
     shuffle_window: ShuffleWindow | None = None
     reproducible: bool = True
+    decode: LoaderDecode = "exact"
     dtype: torch.dtype | None = None
     memory_format: torch.memory_format | None = None
     return_index: bool = False
@@ -97,6 +100,8 @@ def check_options(options: Options) -> None:
     check_verify(options.verify)
     check_order(options.order)
     check_decoder(options.decoder)
+    if _one_of("decode", options.decode, ("exact", "fast", "none")) == "none":
+        refuse_for_bytes(options)
     if options.reader_threads is not None:
         threads = check_int("reader_threads", options.reader_threads, "an int or None")
         check_count("reader_threads", threads, " or None")
@@ -217,6 +222,23 @@ def refuse_for_iterable(options: Options) -> None:
     for name in ("seed", "shuffle_window", "num_replicas", "distributed"):
         if getattr(options, name) != getattr(defaults, name):
             raise ValueError(_ITERABLE_ONLY.format(name=name, value=getattr(options, name)))
+
+
+def refuse_for_bytes(options: Options) -> None:
+    """Raises ValueError for what can't be had of samples that are not decoded."""
+    if options.transform is not None:
+        raise ValueError(
+            "transform is given, but decode='none' hands samples out as they are stored, without any: leave "
+            "transform out, or decode"
+        )
+    defaults = Options()
+    for name in ("dtype", "memory_format", "views", "repeat", "devices", "pad_channels", "static_buffers"):
+        if getattr(options, name) != getattr(defaults, name):
+            raise ValueError(f"{name} is {getattr(options, name)!r}, {_OF_IMAGES}")
+    if options.device is not None and str(options.device) != "cpu":
+        raise ValueError(f"device is {options.device!r}, {_OF_IMAGES}")
+    if options.backend == "dali":
+        raise ValueError(f"backend is 'dali', {_OF_IMAGES}")
 
 
 def _one_of(name: str, value: Choice, allowed: Sequence[Choice]) -> Choice:

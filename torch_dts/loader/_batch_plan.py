@@ -14,9 +14,34 @@ from torch_dts.loader._order import Order
 LastBatch = Literal["partial", "drop", "fill"]
 
 
-def filled(last_batch: LastBatch) -> LastBatch:
-    """What makes all batches one shape, nearest to what was asked for."""
-    return "fill" if last_batch == "partial" else last_batch
+class _Default(str):
+    """A word that can be told from the same one of a caller's."""
+
+    __slots__ = ()
+
+
+PARTIAL_BY_DEFAULT = cast(LastBatch, _Default("partial"))
+
+
+def meant(last_batch: LastBatch, needs_one_shape: bool) -> LastBatch:
+    """What `last_batch` stands for.
+
+    Args:
+        last_batch: The caller's, or `PARTIAL_BY_DEFAULT`.
+        needs_one_shape: All batches must have one shape (``static_buffers=True``).
+
+    Raises:
+        ValueError: The caller asked for a partial one where all must have one shape.
+    """
+    is_default = isinstance(last_batch, _Default)
+    if needs_one_shape and last_batch == "partial":
+        if not is_default:
+            raise ValueError(
+                "static_buffers=True needs batches of one shape, but last_batch is 'partial': take 'fill', "
+                "'drop' or drop_last=True"
+            )
+        return "fill"
+    return "partial" if is_default else last_batch
 
 
 class BatchRule(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -16,8 +15,9 @@ from torch_dts.backends._choice import Backend, chosen_backend
 from torch_dts.datasets import DTSIterableDataset
 from torch_dts.datasets._shares import Uneven
 from torch_dts.datasets._stream import ShuffleWindow, check_int
-from torch_dts.file._arguments import Verify, check_callable
+from torch_dts.file._arguments import Verify
 from torch_dts.loader._arguments import (
+    LoaderDecode,
     OnError,
     Options,
     check_batches,
@@ -27,7 +27,7 @@ from torch_dts.loader._arguments import (
     refuse_ranks,
 )
 from torch_dts.loader._attributes import LoaderAttributes
-from torch_dts.loader._batch_plan import LastBatch, filled
+from torch_dts.loader._batch_plan import PARTIAL_BY_DEFAULT, LastBatch, meant
 from torch_dts.loader._datasets import open_path, with_transform
 from torch_dts.loader._devices import Device
 from torch_dts.loader._elastic import OrderKind
@@ -64,7 +64,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
     holds it any more.
 
     Args:
-        dataset: See above. A path needs `transform`; a folder's is read as
+        dataset: See above. A path needs `transform` where images are decoded; a folder's is read as
             ``ImageFolder(path, transform)``.
         batch_size, shuffle, sampler, batch_sampler, collate_fn, pin_memory, drop_last,
             generator, prefetch_factor, persistent_workers, pin_memory_device: As torch's.
@@ -75,7 +75,8 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
             `seed` is None.
         num_workers: Threads that decode; 0: the caller's. None: the CPUs this process may
             use, by affinity and control groups, divided by torchrun's local ranks; over an
-            iterable dataset that native threads don't read: 0, as torch's.
+            iterable dataset that native threads don't read: 0, as torch's. More native threads than
+            CPUs this process may use are not started: they would only take turns.
         timeout: Seconds to wait for a batch, then RuntimeError; 0: for ever. Needs threads.
         worker_init_fn, multiprocessing_context: For worker processes, where there are any.
         in_order: False: as ``reproducible=False``.
@@ -90,6 +91,14 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
             None: 16, with ``mode="fully"`` "all".
         reproducible: False: a free thread takes the next sample, so that the samples of a
             batch may come in another order.
+        decode: "exact": images, with Pillow's pixels. "fast" decodes a JPEG whose crop is shrunk to half or
+            less at 1/2, 1/4 or 1/8 of its size: the same crops, pixels that differ a little (docs/loader.md
+            says how much). "none": samples come as they are stored, `[list of B uint8 tensors, labels]`: the
+            bytes of the files, whatever they are, for a decoder of your own
+            (``torchvision.io.decode_jpeg(images)``) or to measure reading. Samples stored as pixels are
+            ``[H, W, C]`` (gray: ``[H, W]``), and of a pixel set there is one tensor ``[B, H, W, C]``
+            (``[B, H, W]``). The dataset's transform is not used, its target_transform is; what is about
+            images (`transform`, `dtype`, `views`, `device`, ...) is a ValueError.
         dtype: torch.uint8, float32, float16 or bfloat16; None: as the transform gives.
         memory_format: torch.channels_last or torch.contiguous_format (None).
         return_index: Each batch has the samples' indices in the dataset as a third element.
@@ -131,16 +140,15 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
             `batch_size` is of each device; worker w of `num_workers` works for device w % D (a
             device without workers: the caller's thread).
         backend: What decodes: "cpu" (this package's threads, with Pillow's pixels), "dali" (NVIDIA
-            DALI, which must be installed: docs/gpu.md) or "auto": "cpu".
+            DALI, which must be installed: docs/gpu.md) or "auto": "cpu", but with ``decode="fast"``
+            on a CUDA device "dali" where that is installed and can do all of it.
         reader_threads: Threads that read, of each device; None: chosen.
-        pin_threads: Bind each worker to a CPU of its own, while there are enough: also where torchrun's
-            local ranks share them.
+        pin_threads: Bind each worker to a CPU of its own, while there are enough for all local ranks.
         share_buffers_with: Another DataLoader, whose memory for blocks this one uses when the
             other doesn't (training and validation in turn).
-        decoder: "libjpeg" leaves all JPEGs to libjpeg-turbo; "auto" reads usual ones with our own, faster
-            decoder where the CPU has AVX2. The pixels are the same.
+        decoder: "auto" reads usual JPEGs with our own decoder, "libjpeg" none; the pixels are the same.
 
-    Attributes: every argument, and torch's.
+    Attributes: every argument, and torch's. Those that torch does not know can't be assigned.
 
     Raises:
         ValueError, TypeError: As torch's DataLoader; for the arguments beyond it with the
@@ -175,6 +183,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         mode: Mode = "auto",
         shuffle_window: ShuffleWindow | None = None,
         reproducible: bool = True,
+        decode: LoaderDecode = "exact",
         dtype: torch.dtype | None = None,
         memory_format: torch.memory_format | None = None,
         return_index: bool = False,
@@ -184,7 +193,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         rank: int | None = None,
         distributed: bool = False,
         uneven: Uneven = "fill",
-        last_batch: LastBatch = "partial",
+        last_batch: LastBatch = PARTIAL_BY_DEFAULT,
         order: OrderKind = "shuffled",
         return_mask: bool | None = None,
         views: int = 1,
@@ -200,12 +209,15 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         decoder: Decoder = "auto",
     ) -> None:
         seed = None if seed is None else check_int("seed", seed, "an int or None")
+        makes_batches = batch_size is not None and batch_sampler is None and not drop_last
+        last_batch = meant(last_batch, static_buffers is True and makes_batches)
         options = Options(
             transform=transform,
             seed=seed,
             mode=mode,
             shuffle_window=shuffle_window,
             reproducible=reproducible,
+            decode=decode,
             dtype=dtype,
             memory_format=memory_format,
             return_index=return_index,
@@ -230,9 +242,6 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
             decoder=decoder,
         )
         check_options(options)
-        if static_buffers and batch_size is not None and batch_sampler is None and not drop_last:
-            last_batch = filled(last_batch)
-            options = replace(options, last_batch=last_batch)
         check_batches(options, batch_size, drop_last, sampler, batch_sampler)
         if share_buffers_with is not None and not isinstance(share_buffers_with, DataLoader):
             raise TypeError(f"share_buffers_with is {share_buffers_with!r}, expected a torch_dts.DataLoader")
@@ -257,7 +266,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
             shuffle_left,
             sampler,
             batch_sampler,
-            default_workers_for(dataset, transform) if num_workers is None else num_workers,
+            default_workers_for(dataset, transform, decode) if num_workers is None else num_workers,
             collate_fn,
             pin_memory,
             drop_last,
@@ -287,6 +296,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         if batch_sampler is None and hasattr(self.sampler, "set_epoch") and self.batch_sampler is not None:
             # torch's BatchSampler has none, and trainers call it on whichever has one
             self.batch_sampler.set_epoch = self.sampler.set_epoch  # type: ignore[attr-defined]
+        self._is_complete = True
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]  # torch names its own class
         """Begins an epoch.
@@ -294,8 +304,8 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         Raises:
             ValueError: `dtype` or `memory_format` can't be had from the transform; `views` is
                 given beside a `Views`; ranks have different seeds; `devices` beside a sampler or
-                a data set that can't be shared out natively; the memory shared with another
-                loader is in use.
+                a data set that can't be shared out natively; ``decode="none"`` of a data set that
+                only Python reads; the memory shared with another loader is in use.
             OSError, CorruptFileError: A file can't be read, or is damaged (``verify="file"``).
         """
         if not the_exit.enter():
@@ -350,7 +360,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         """
         batching = batching_of(self, self._window)
         state = self._resume.state_dict(self.dataset, batching, self._epochs, self.seed)
-        return {**state, "backend": chosen_backend(self.backend)}
+        return {**state, "backend": chosen_backend(self), "decode": self.decode}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """The next ``iter()`` goes on where `state` was saved, each later one is the next epoch.
@@ -369,21 +379,6 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
         """
         load_state(self, state)
 
-    def set_transform(self, transform: Callable[[Any], Any] | None) -> None:
-        """From the next ``iter()`` on this transform is used (progressive resizing).
-
-        Args:
-            transform: None: the dataset's own.
-
-        Raises:
-            TypeError: It can't be called.
-            ValueError: The dataset has no attribute ``transform``.
-        """
-        check_callable("transform", transform)
-        if transform is not None:
-            with_transform(self.dataset, transform)
-        self.transform = transform
-
     def stats(self) -> LoaderStats:
         """Counts and times since the loader was made; of worker processes `num_replaced` only."""
         return self._run.stats() + self._python_run.stats()
@@ -391,8 +386,7 @@ class DataLoader(LoaderAttributes, torch.utils.data.DataLoader[Any]):
     def close(self) -> None:
         """Ends all threads and lets go of the memory; a live iterator then raises RuntimeError.
 
-        The loader can be iterated again. Without `close` all this happens when the loader
-        and its iterators are gone.
+        The loader can be iterated again. Without `close` this happens when it and its iterators are gone.
         """
         self._run.close()
         self._python_run.close()

@@ -26,6 +26,7 @@ class Delivery:
         is_list: An image is a list of its views, as a transform gives it that makes several.
         repeat: The views of a sample go to so many batches, one after the other.
         owns_labels: Labels come as a copy already.
+        unite: Makes `images` of all that the engine gives of a batch; None: they are its views.
     """
 
     collate_fn: Callable[[Any], Any]
@@ -37,6 +38,7 @@ class Delivery:
     is_list: bool = False
     repeat: int = 1
     owns_labels: bool = False
+    unite: Callable[[list[Tensor]], Any] | None = None
 
     @property
     def is_plain(self) -> bool:
@@ -45,6 +47,8 @@ class Delivery:
 
     def split(self, views: list[Tensor]) -> list[Any]:
         """The `images` of each of the `repeat` batches that a native one holds."""
+        if self.unite is not None:
+            return [self.unite(views)]
         count = len(views) // self.repeat
         firsts = range(0, len(views), count)
         return [views[first : first + count] if self.is_list else views[first] for first in firsts]
@@ -53,7 +57,7 @@ class Delivery:
         """What the loader's iterator returns.
 
         Args:
-            images: ``[n, C, H, W]``, or a list of such tensors.
+            images: ``[n, C, H, W]``, or a list of such tensors; not decoded, anything of `n` items.
             labels: int64 ``[n]``.
             further: What comes behind them, each ``[n]``: indices int64, mask bool.
         """

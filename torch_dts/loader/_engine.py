@@ -49,6 +49,7 @@ class EngineOptions(NamedTuple):
     device: int = -1  # the CUDA device that batches go to, for which their memory is locked; -1: none
     pci_bus_id: str = ""  # where it is
     dali: DaliSpec | None = None  # DALI decodes, and the engine is a DaliEngine; None: native threads
+    form: int = _native.IMAGES  # what batches hold of each sample
 
 
 class Wanted(NamedTuple):
@@ -107,7 +108,7 @@ class Engine:
             reader_threads=options.reader_threads,
             check_blocks=options.check_blocks,
             buffers=-1 if buffers is None else buffers.handle(),
-            outlines=options.dali is not None,
+            form=options.form,
             device=options.device,
             pci_bus_id=options.pci_bus_id,
         )
@@ -146,7 +147,12 @@ class Engine:
         return _native.loader_waiting(self._handle)
 
     def next(self, timeout_ms: int) -> tuple[int, list[Tensor], Tensor, Tensor, Tensor]:
-        """TIMEOUT, BATCH or END; images of each view, labels, indices, and slots that Python is to fill."""
+        """TIMEOUT, BATCH or END; images of each view, labels, indices, and slots that Python is to fill.
+
+        Of samples as they are stored, these come in the place of the views.
+        """
+        if self.options.form == _native.BYTES:
+            return _native.loader_next_bytes(self._handle, timeout_ms)
         state, images, labels, indices, slots, memory = _native.loader_next(self._handle, timeout_ms)
         if self.keeps_memory:
             self._memory = memory

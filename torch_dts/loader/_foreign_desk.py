@@ -58,11 +58,15 @@ class ForeignPool:
         """Makes all views of a bad sample zeros, and warns of the first one."""
         for image in images:
             image.zero_()
+        self.count_replaced(error, "zeros")
+
+    def count_replaced(self, error: Exception, by: str) -> None:
+        """Counts a bad sample, and warns of the first one."""
         self.num_replaced += 1
         if not self._has_warned:
             self._has_warned = True
             warnings.warn(
-                f"a bad sample was replaced by zeros: {error}. Further ones are only counted "
+                f"a bad sample was replaced by {by}: {error}. Further ones are only counted "
                 "(loader.stats().num_replaced)",
                 stacklevel=2,
             )
@@ -95,6 +99,9 @@ class ForeignDesk:
         num_workers: Of the loader.
         seed, epoch: Of the random choices.
         on_error: "raise", or "replace" by zeros.
+
+    Attributes:
+        has_any: `collect` found some.
     """
 
     def __init__(
@@ -116,6 +123,7 @@ class ForeignDesk:
         self._choices = (seed, epoch)
         self._on_error = on_error
         self._number = pool.next_number()
+        self.has_any = False
         self._waiting: dict[tuple[int, int], tuple[int, _Key | Exception]] = {}  # with the sample
 
     def collect(self, engine: Engine) -> None:
@@ -123,6 +131,7 @@ class ForeignDesk:
         info, arena, offsets, sizes = engine.take_foreign()
         if not info.numel():
             return
+        self.has_any = True
         data = arena.numpy().data
         rows = zip(info.tolist(), offsets.tolist(), sizes.tolist(), strict=True)
         for (batch, slot, sample, index, occurrence, _, is_missing), offset, size in rows:
@@ -131,7 +140,7 @@ class ForeignDesk:
                 is_readable = not is_missing and self._recognised.is_encoded(sample)
                 encoded = data[offset : offset + size] if is_readable else self._recognised.read_bytes(sample)
             except Exception as error:
-                self._waiting[batch, slot] = sample, _without_frames(error)
+                self._waiting[batch, slot] = sample, without_frames(error)
                 continue
             key = (self._number, batch, slot)
             self._workers().submit(key, bytes(encoded), index, occurrence, *self._choices)
@@ -183,7 +192,7 @@ class ForeignDesk:
         return self._pool.workers(self._plan, self._transforms, self._num_workers)
 
 
-def _without_frames(error: Exception) -> Exception:
+def without_frames(error: Exception) -> Exception:
     """The error, to be kept: the frames of its traceback would keep the iterator and its threads."""
     link: BaseException | None = error
     while link is not None and link.__traceback__ is not None:  # else it was here before

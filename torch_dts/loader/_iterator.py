@@ -21,6 +21,7 @@ from torch_dts.loader._epoch import Epoch
 from torch_dts.loader._foreign_desk import ForeignDesk
 from torch_dts.loader._pieces import Piece
 from torch_dts.loader._static_buffers import StaticBuffers
+from torch_dts.loader._stored import StoredDesk
 
 
 class _NoBatchYet(Exception):
@@ -42,7 +43,7 @@ class LoaderIterator:
         engine: Its stream has been started.
         epoch: What the engine is fed with.
         delivery: How batches are handed out.
-        foreign: Samples that Python decodes.
+        foreign: Samples that Python decodes, or has to read.
         num_batches: Of the epoch, for ``len``; None: not known.
         timeout: Seconds to wait for a batch; 0: for ever.
         is_alone: False: it is one of several at once, and the caller's time is counted elsewhere.
@@ -56,7 +57,7 @@ class LoaderIterator:
         engine: Engine,
         epoch: Epoch,
         delivery: Delivery,
-        foreign: ForeignDesk,
+        foreign: ForeignDesk | StoredDesk,
         num_batches: int | None,
         timeout: float,
         is_alone: bool = True,
@@ -247,7 +248,8 @@ class LoaderIterator:
             if end is not None:
                 slice_ms = min(slice_ms, max(0, int((end - time.monotonic()) * 1000) + 1))
             state, views, labels, _, slots = self._engine.next(slice_ms)
-            self._foreign.collect(self._engine)
+            if slots.numel() or self._foreign.has_any:  # one op less for each batch of a set without any
+                self._foreign.collect(self._engine)
             if state == BATCH:
                 return views, labels, slots
             if state == END:
@@ -311,7 +313,7 @@ class _Column:
         return torch.cat(taken)
 
 
-def _give_back(pool: EnginePool, engine: Engine, foreign: ForeignDesk) -> None:
+def _give_back(pool: EnginePool, engine: Engine, foreign: ForeignDesk | StoredDesk) -> None:
     """What an iterator leaves behind: its engine, and samples that nobody will ask for."""
     foreign.clear()
     pool.give_back(engine)

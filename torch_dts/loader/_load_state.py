@@ -23,8 +23,8 @@ def load_state(loader: DataLoader, state: Mapping[str, Any]) -> None:
         ValueError: It does not fit; nothing has changed.
     """
     before = loader._window
-    if isinstance(state, Mapping):  # which backend delivered what came before changes nothing
-        state = {key: value for key, value in state.items() if key != "backend"}
+    if isinstance(state, Mapping):  # how what came before was decoded changes nothing
+        state = {key: value for key, value in state.items() if key not in ("backend", "decode")}
     if loader.shuffle_window is None:
         _use_window(loader, window_of(state, before))
     try:

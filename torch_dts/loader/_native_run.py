@@ -27,7 +27,8 @@ from torch_dts.loader._pinning import cpus_of_workers
 from torch_dts.loader._source import LoaderSource, SourceCache
 from torch_dts.loader._staging import Split, Staging, near_device, split_for
 from torch_dts.loader._stats import LoaderStats
-from torch_dts.loader._threads import default_reader_threads
+from torch_dts.loader._stored import NOT_NATIVE, StoredDesk, stored_form
+from torch_dts.loader._threads import default_reader_threads, usable_cpus, useful_workers
 from torch_dts.transforms._views import encode_views, parts_of, read_views
 
 if TYPE_CHECKING:
@@ -44,6 +45,7 @@ class NativeRun:
         self._buffers: SharedBuffers | None = None
         self._checked: weakref.ref[LoaderSource] | None = None
         self._num_epochs = 0
+        self._num_cpus: int | None = None  # seen at the first epoch; looking takes most of a millisecond
         self.staging = Staging()
 
     def share_buffers(self, other: NativeRun) -> None:
@@ -59,8 +61,14 @@ class NativeRun:
         """
         source = self._sources.get(loader.dataset, loader.mode)
         if isinstance(source, str):
+            if loader.decode == "none":
+                raise ValueError(NOT_NATIVE.format(reason=source))
             return source
         recognised = source.recognised
+        if loader.decode == "none":
+            batching = self._batching(loader, source)
+            delivery = _delivery_of(loader, recognised.target_transform, batching, False)
+            return self._begin_stored(loader, source, batching, delivery)
         transform = recognised.transform if loader.transform is None else loader.transform
         reading = read_views(
             transform,
@@ -70,16 +78,14 @@ class NativeRun:
         )
         if reading.plans is None:
             return reading.reason
-        plan = encode_views(reading.plans, loader.dtype, loader.memory_format, loader.repeat, loader.decoder)
-        if loader.verify == "file" and (self._checked is None or self._checked() is not source):
-            check_files(loader.dataset)
-            self._checked = weakref.ref(source)
-        batching = batching_of(loader, loader._window)
-        if self._num_epochs == 0:
-            _warn_of_cost(loader, batching, source)
+        plan = encode_views(
+            reading.plans, loader.dtype, loader.memory_format, loader.repeat, loader.decoder, loader.decode
+        )
+        batching = self._batching(loader, source)
         delivery = _delivery_of(loader, recognised.target_transform, batching, reading.is_list)
-        options = _engine_options(loader, source, batching.returns_mask)
-        if chosen_backend(loader.backend) == "dali":
+        options = self._engine_options(loader, source, batching.returns_mask)
+        pixels = recognised.source_size is not None
+        if chosen_backend(loader) == "dali" and not (pixels and loader.backend == "auto"):
             options = with_dali(options, loader, recognised, reading.plans)
         stages = self.staging.stages(loader)
         split = split_for(loader, reading.plans, delivery, options) if any(stages) else None
@@ -133,6 +139,47 @@ class NativeRun:
         devices = [stage.device if stage else at for stage, at in zip(stages, loader.devices, strict=True)]
         return DevicesIterator(iterators, devices, claim.delivered, counts_consumer)
 
+    def _begin_stored(
+        self, loader: DataLoader, source: LoaderSource, batching: Batching, delivery: Delivery
+    ) -> LoaderIterator:
+        """Begins an epoch of samples as they are stored."""
+        recognised = source.recognised
+        form, plan, unite = stored_form(recognised)
+        options = self._engine_options(loader, source, batching.returns_mask)._replace(form=form)
+        engine = self._engines.take(recognised, plan, options, self._buffers)
+        try:
+            claim = claim_epoch(batching, loader._epochs, loader.seed, self._num_epochs == 0, loader._resume)
+            epoch = epoch_of(claim, source)
+            engine.start(plan, claim.seed, claim.epoch)
+        except BaseException:
+            self._engines.give_back(engine)
+            raise
+        self._num_epochs += 1
+        return LoaderIterator(
+            self._engines,
+            engine,
+            epoch,
+            replace(delivery, unite=unite),
+            StoredDesk(self._foreign, recognised, loader.on_error),
+            _num_batches(loader),
+            float(loader.timeout),
+        )
+
+    def _batching(self, loader: DataLoader, source: LoaderSource) -> Batching:
+        """How the epoch's batches are made; checks files and warns where that has not been done."""
+        if loader.verify == "file" and (self._checked is None or self._checked() is not source):
+            check_files(loader.dataset)
+            self._checked = weakref.ref(source)
+        batching = batching_of(loader, loader._window)
+        if self._num_epochs == 0:
+            _warn_of_cost(loader, batching, source)
+        return batching
+
+    def _engine_options(self, loader: DataLoader, source: LoaderSource, returns_mask: bool) -> EngineOptions:
+        if self._num_cpus is None:
+            self._num_cpus = usable_cpus()
+        return _engine_options(loader, source, returns_mask, self._num_cpus)
+
     def stats(self) -> LoaderStats:
         """Counts and times of all epochs."""
         return self._engines.stats() + self._foreign.stats()
@@ -152,7 +199,9 @@ class NativeRun:
         self._buffers = state["buffers"]
 
 
-def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool) -> EngineOptions:
+def _engine_options(
+    loader: DataLoader, source: LoaderSource, returns_mask: bool, num_cpus: int
+) -> EngineOptions:
     readers = loader.reader_threads
     num_workers = operator.index(loader.num_workers)
     # torch looks at these when an epoch begins, too; these are its words.
@@ -163,13 +212,15 @@ def _engine_options(loader: DataLoader, source: LoaderSource, returns_mask: bool
         raise AssertionError("prefetch_factor must be greater than 0 for MultiProcessingDataLoaderIter")
     if num_workers > 0:
         check_callable("worker_init_fn", loader.worker_init_fn)
+    num_readers = operator.index(readers or default_reader_threads(source.has_blocks, num_workers))
+    num_workers = useful_workers(num_workers, 1 if loader.devices is None else len(loader.devices), num_cpus)
     return EngineOptions(
         num_workers=num_workers,
         prefetch_batches=prefetch,
         # Indices and masks are put beside the samples by their order.
         reproducible=bool((loader.reproducible and loader.in_order) or loader.return_index or returns_mask),
         cpus=cpus_of_workers(num_workers) if loader.pin_threads else (),
-        reader_threads=operator.index(readers or default_reader_threads(source.has_blocks, num_workers)),
+        reader_threads=num_readers,
         check_blocks=loader.verify is not False,
     )
 
@@ -238,5 +289,5 @@ def _warn_of_cost(loader: DataLoader, batching: Batching, source: LoaderSource) 
     warnings.warn(
         f"{cause} without keeping the data in memory reads each sample singly, which is slow on most disks: "
         f"{cure}",
-        stacklevel=4,
+        stacklevel=5,
     )

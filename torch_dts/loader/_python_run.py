@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 from torch.utils.data import IterableDataset
 
-from torch_dts.backends._choice import chosen_backend
 from torch_dts.loader._datasets import leaves
 from torch_dts.loader._epoch import NO_DEVICES, batching_of, begin_iterable_epoch, begin_python_epoch
 from torch_dts.loader._fallback import FallbackLoader, fallback_loader
@@ -56,7 +55,7 @@ class PythonRun:
         """
         if loader.devices is not None:
             raise ValueError(NO_DEVICES.format(reason=reason))
-        if chosen_backend(loader.backend) == "dali":
+        if loader.backend == "dali":
             raise ValueError(f"backend='dali' needs what native code reads: {reason}")
         begun = self._begin_iterable(loader)
         resumed = None if begun is None else begun.resumed()

@@ -76,7 +76,7 @@ class SourceCache:
         self._kept = None
 
 
-def default_workers_for(dataset: Any, transform: Any) -> int:
+def default_workers_for(dataset: Any, transform: Any, decode: str = "exact") -> int:
     """The number of workers where none is given.
 
     An iterable dataset that only Python reads has none, as with torch: each worker process
@@ -85,11 +85,16 @@ def default_workers_for(dataset: Any, transform: Any) -> int:
     Args:
         dataset: Of a loader.
         transform: The loader's; None: the dataset's.
+        decode: The loader's; "none": no transform is looked at.
     """
     if not isinstance(dataset, IterableDataset):
         return default_num_workers()
-    if isinstance(dataset, DTSIterableDataset) and reason_for_python(dataset, transform) is None:
-        return default_num_workers()
+    if isinstance(dataset, DTSIterableDataset):
+        if decode == "none":
+            reason = readable if isinstance(readable := inspect(dataset), str) else None
+        else:
+            reason = reason_for_python(dataset, transform)
+        return default_num_workers() if reason is None else 0
     return 0
 
 

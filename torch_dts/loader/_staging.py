@@ -14,7 +14,7 @@ from torch_dts.loader._delivery import Delivery
 from torch_dts.loader._engine import EngineOptions
 from torch_dts.loader._pinning import cpus_near
 from torch_dts.loader._static_buffers import StaticBuffers
-from torch_dts.transforms._plan import Plan
+from torch_dts.transforms._plan import Plan, check_decode
 from torch_dts.transforms._split import Tail, split_plans
 from torch_dts.transforms._views import encode_views
 
@@ -111,7 +111,14 @@ def split_for(
     if options.dali is None and delivery.is_plain:
         parts = split_plans(plans, loader.dtype, loader.memory_format)
     if parts is not None and (not loader.pad_channels or all(tail.channels == 3 for tail in parts[1])):
-        plan = encode_views(parts[0], torch.uint8, torch.channels_last, loader.repeat, loader.decoder)
+        plan = encode_views(
+            parts[0],
+            torch.uint8,
+            torch.channels_last,
+            loader.repeat,
+            loader.decoder,
+            check_decode(loader.decode),
+        )
         return Split(plan, parts[1] * loader.repeat)
     if loader.pad_channels:
         raise ValueError(

@@ -20,8 +20,21 @@ def default_num_workers(root: str = "/", environ: Mapping[str, str] = os.environ
         root: Where ``proc`` and ``sys`` are looked for.
         environ: The environment.
     """
-    cpus = min(_allowed_cpus(), cpu_quota(root))
-    return max(1, int(cpus) // num_local_ranks(environ))
+    return max(1, usable_cpus(root) // num_local_ranks(environ))
+
+
+def usable_cpus(root: str = "/") -> int:
+    """The CPUs this process may use, by its affinity and the quotas of its control groups; at least 1."""
+    return max(1, int(min(_allowed_cpus(), cpu_quota(root))))
+
+
+def useful_workers(num_workers: int, num_devices: int, num_cpus: int) -> int:
+    """How many of `num_workers` threads can decode at the same time.
+
+    Decoding never waits for anything but a CPU: threads beyond those would take turns on it, each with
+    tables and pixels of its own in the cache. Each device keeps at least one.
+    """
+    return min(num_workers, max(num_cpus, num_devices))
 
 
 def default_reader_threads(has_blocks: bool, num_workers: int) -> int:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torch_dts import _native
 from torch_dts.transforms._pillow import open_rgb, run_in_python, transform_one
-from torch_dts.transforms._plan import Decoder, Plan, check_decoder
+from torch_dts.transforms._plan import Decode, Decoder, Plan, check_decode, check_decoder
 from torch_dts.transforms._views import encode_views, parts_of, read_views
 
 _OK = 0  # its place in DECODE_STATUS
@@ -22,7 +22,7 @@ _NUM_OPENED = 64  # pictures that Pillow has open at a time
 Encoded = bytes | bytearray | memoryview
 
 
-def compile(transform: Any, *, decoder: Decoder = "auto") -> CompiledTransform:
+def compile(transform: Any, *, decoder: Decoder = "auto", decode: Decode = "exact") -> CompiledTransform:
     """Reads a torchvision transform once; the result turns encoded images into a batch.
 
     Serves a trained model with the pixels of its training, and is the handiest way to try
@@ -39,11 +39,13 @@ def compile(transform: Any, *, decoder: Decoder = "auto") -> CompiledTransform:
         transform: A torchvision v1 or v2 transform that ends in a tensor; or `Views` of such ones.
         decoder: "libjpeg" leaves all JPEGs to libjpeg-turbo; "auto" reads usual ones with our own, faster
             decoder where the CPU has AVX2. The pixels are the same.
+        decode: "fast" decodes JPEGs that are shrunk to half or less at 1/2, 1/4 or 1/8 of their size;
+            pixels differ a little (docs/loader.md). "exact": Pillow's pixels.
 
     Raises:
-        ValueError: `decoder` is none of the two.
+        ValueError: `decoder` or `decode` is none of the two.
     """
-    return CompiledTransform(transform, decoder=decoder)
+    return CompiledTransform(transform, decoder=decoder, decode=decode)
 
 
 class CompiledTransform:
@@ -51,14 +53,15 @@ class CompiledTransform:
 
     Attributes:
         transform: What it was made from.
-        decoder: As given to `compile`.
+        decoder, decode: As given to `compile`.
         plan: What native code runs, of `Views` one for each; None where Python runs the transform.
         reason: Why there is no plan; "" where there is one.
     """
 
-    def __init__(self, transform: Any, *, decoder: Decoder = "auto") -> None:
+    def __init__(self, transform: Any, *, decoder: Decoder = "auto", decode: Decode = "exact") -> None:
         self.transform = transform
         self.decoder: Decoder = check_decoder(decoder)
+        self.decode: Decode = check_decode(decode)
         reading = read_views(transform)
         self._plans = reading.plans
         self._is_list = reading.is_list
@@ -111,14 +114,14 @@ class CompiledTransform:
         if self._plans is None:
             made = run_in_python(parts, data, seed, epoch, numbers)
         else:
-            made = _Run(parts, encode_views(self._plans, decoder=self.decoder), seed, epoch).run(
-                data, numbers
-            )
+            plans = encode_views(self._plans, decoder=self.decoder, decode=self.decode)
+            made = _Run(parts, plans, seed, epoch).run(data, numbers)
         return made if self._is_list else made[0]
 
     def __repr__(self) -> str:
         how = "native" if self._plans is not None else f"Python, {self.reason}"
-        return f"{type(self).__name__}({self.transform!r}, {how})"
+        decode = "" if self.decode == "exact" else f", decode={self.decode!r}"
+        return f"{type(self).__name__}({self.transform!r}, {how}{decode})"
 
 
 def _view(position: int, sample: Any) -> memoryview:

@@ -17,6 +17,8 @@ DTYPES = (torch.uint8, torch.float32, torch.float16, torch.bfloat16)
 _LAYOUTS = (torch.contiguous_format, torch.channels_last)
 
 Decoder = Literal["auto", "libjpeg"]
+Decode = Literal["exact", "fast"]
+DECODES = ("exact", "fast")  # their places are the plan's numbers
 
 NO_SCALE, DIVIDE, MULTIPLY = 0, 1, 2  # x; x / 255; x * (1 / 255), which differs in the last bit
 
@@ -51,6 +53,7 @@ class Plan:
         dtype: torch.dtype | None = None,
         memory_format: torch.memory_format | None = None,
         decoder: Decoder = "auto",
+        decode: Decode = "exact",
     ) -> str:
         """The plan as the text that the native ops take.
 
@@ -60,6 +63,7 @@ class Plan:
             dtype: Of the result instead of the transform's own, as ``.to(dtype)`` behind it.
             memory_format: torch.contiguous_format (the default) or torch.channels_last.
             decoder: "libjpeg" keeps our own JPEG decoder out; pixels are the same.
+            decode: "fast" lets JPEGs be decoded smaller where they are shrunk anyway; pixels differ.
 
         Raises:
             ValueError: Another dtype or memory format than these; torch.uint8 for a
@@ -80,6 +84,8 @@ class Plan:
             )
         channels, height, width = self.output_shape
         reader = {} if decoder == "auto" else {"reader": 1}
+        if decode != "exact":
+            reader["decode"] = DECODES.index(decode)
         lines = [
             encode_line(
                 "source",
@@ -117,3 +123,10 @@ def check_decoder(decoder: object) -> Decoder:
     if decoder == "auto" or decoder == "libjpeg":
         return decoder
     raise ValueError(f"decoder is {decoder!r}, expected 'auto' or 'libjpeg'")
+
+
+def check_decode(decode: object) -> Decode:
+    """Raises ValueError where it is none of those that change pixels, or leave them."""
+    if decode == "exact" or decode == "fast":
+        return decode
+    raise ValueError(f"decode is {decode!r}, expected 'exact' or 'fast'")

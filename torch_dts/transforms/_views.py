@@ -12,7 +12,7 @@ import torch
 from PIL import Image
 
 from torch_dts._seeding import seed_generators
-from torch_dts.transforms._plan import Decoder, Plan
+from torch_dts.transforms._plan import Decode, Decoder, Plan
 from torch_dts.transforms._read import Reading, read
 
 MAX_VIEWS = 256  # docs/format.md section 5
@@ -118,12 +118,13 @@ def encode_views(
     memory_format: torch.memory_format | None = None,
     repeat: int = 1,
     decoder: Decoder = "auto",
+    decode: Decode = "exact",
 ) -> str:
     """Plans as the text that the native ops take (csrc/core/pipeline/view_plans.h).
 
     Args:
         plans: Of each view.
-        dtype, memory_format, decoder: As of `Plan.encode`.
+        dtype, memory_format, decoder, decode: As of `Plan.encode`.
         repeat: All views so many times, with view numbers that go on.
 
     Raises:
@@ -135,7 +136,7 @@ def encode_views(
             f"{len(plans)} views times repeat={repeat} are {num_views} augmentations of an image, "
             f"expected at most {MAX_VIEWS}"
         )
-    return "view\n".join([plan.encode(dtype, memory_format, decoder) for plan in plans] * repeat)
+    return "view\n".join([plan.encode(dtype, memory_format, decoder, decode) for plan in plans] * repeat)
 
 
 def apply_views(parts: Sequence[Any], image: Any, seeds: Sequence[int] = ()) -> list[Any]:

@@ -123,38 +123,47 @@ DTS_AVX2_INLINE __m256 formula(const std::uint8_t* in, const Constants& c) {
   return _mm256_fmadd_ps(u, c.factor_high, _mm256_mul_ps(u, c.factor_low));
 }
 
-// How eight values leave: the bytes of one, and a store.
+// How eight values leave: the bytes of one, and all of them as a vector.
 struct Float32Out {
   static constexpr std::int64_t kBytes = 4;
-  DTS_AVX2_INLINE static void store(std::uint8_t* out, __m256 y) {
-    _mm256_storeu_ps(reinterpret_cast<float*>(out), y);
-  }
+  DTS_AVX2_INLINE static __m256i vector(__m256 y) { return _mm256_castps_si256(y); }
 };
 
 struct Float16Out {
   static constexpr std::int64_t kBytes = 2;
-  DTS_AVX2_INLINE static void store(std::uint8_t* out, __m256 y) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(out),
-                     _mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+  DTS_AVX2_INLINE static __m128i vector(__m256 y) {
+    return _mm256_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT);
   }
 };
 
 struct Bfloat16Out {
   static constexpr std::int64_t kBytes = 2;
-  DTS_AVX2_INLINE static void store(std::uint8_t* out, __m256 y) {
+  DTS_AVX2_INLINE static __m128i vector(__m256 y) {
     // Half of the last place, or just less where the last bit is even.
     __m256i bits = _mm256_castps_si256(y);
     const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
     bits = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF)));
     bits = _mm256_srli_epi32(bits, 16);
-    _mm_storeu_si128(
-        reinterpret_cast<__m128i*>(out),
-        _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1)));
+    return _mm_packus_epi32(_mm256_castsi256_si128(bits), _mm256_extracti128_si256(bits, 1));
   }
 };
 
+DTS_AVX2_INLINE void store(std::uint8_t* out, __m256i values) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), values);
+}
+DTS_AVX2_INLINE void store(std::uint8_t* out, __m128i values) {
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(out), values);
+}
+// Past the caches, to a multiple of the vector's size.
+DTS_AVX2_INLINE void stream(std::uint8_t* out, __m256i values) {
+  _mm256_stream_si256(reinterpret_cast<__m256i*>(out), values);
+}
+DTS_AVX2_INLINE void stream(std::uint8_t* out, __m128i values) {
+  _mm_stream_si128(reinterpret_cast<__m128i*>(out), values);
+}
+
 // Of kPeriod channels in turn.
-template <class Out, int kPeriod>
+template <class Out, int kPeriod, bool kStreams>
 DTS_AVX2 void convert_values(const ConvertJob& job) {
   constexpr std::int64_t kBlock = 8 * kPeriod;
   const std::uint8_t* in = job.in;
@@ -165,7 +174,8 @@ DTS_AVX2 void convert_values(const ConvertJob& job) {
   for (; left >= kBlock; left -= kBlock, in += kBlock) {
 #pragma GCC unroll 3
     for (int k = 0; k < kPeriod; ++k) {
-      Out::store(out, formula(in + k * 8, constants[k]));
+      const auto values = Out::vector(formula(in + k * 8, constants[k]));
+      kStreams ? stream(out, values) : store(out, values);
       out += 8 * Out::kBytes;
     }
   }
@@ -174,15 +184,22 @@ DTS_AVX2 void convert_values(const ConvertJob& job) {
   std::uint8_t last_out[kBlock * Out::kBytes];
   std::memcpy(last_in, in, static_cast<std::size_t>(left));
   for (int k = 0; k < kPeriod; ++k) {
-    Out::store(last_out + k * 8 * Out::kBytes, formula(last_in + k * 8, constants[k]));
+    store(last_out + k * 8 * Out::kBytes, Out::vector(formula(last_in + k * 8, constants[k])));
   }
   std::memcpy(out, last_out, static_cast<std::size_t>(left * Out::kBytes));
 }
 
 template <class Out>
 DTS_AVX2 void convert(const ConvertJob& job) {
-  job.period == 1 ? convert_values<Out, 1>(job) : convert_values<Out, 3>(job);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(job.out) % (8 * Out::kBytes) == 0;
+  if (job.streams && is_aligned) {
+    job.period == 1 ? convert_values<Out, 1, true>(job) : convert_values<Out, 3, true>(job);
+  } else {
+    job.period == 1 ? convert_values<Out, 1, false>(job) : convert_values<Out, 3, false>(job);
+  }
 }
+
+void end_stream() { _mm_sfence(); }
 
 }  // namespace
 
@@ -194,6 +211,7 @@ const ConvertKernels& convert_kernels_avx2() {
       .to_float32 = convert<Float32Out>,
       .to_float16 = convert<Float16Out>,
       .to_bfloat16 = convert<Bfloat16Out>,
+      .end_stream = end_stream,
       .uses_formula = true,
   };
   return kernels;

@@ -39,35 +39,49 @@ DTS_AVX512_INLINE __m512 formula(__m128i bytes, const Constants& c) {
   return _mm512_fmadd_ps(u, c.factor_high, _mm512_mul_ps(u, c.factor_low));
 }
 
-// How sixteen values leave: the bytes of one, and a store of those in the mask.
+// How sixteen values leave: the bytes of one, a store of those in the mask, and one of all past the
+// caches.
 struct Float32Out {
   static constexpr std::int64_t kBytes = 4;
   DTS_AVX512_INLINE static void store(std::uint8_t* out, __mmask16 mask, __m512 y) {
     _mm512_mask_storeu_ps(out, mask, y);
   }
-};
-
-struct Float16Out {
-  static constexpr std::int64_t kBytes = 2;
-  DTS_AVX512_INLINE static void store(std::uint8_t* out, __mmask16 mask, __m512 y) {
-    _mm256_mask_storeu_epi16(out, mask, _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT));
+  DTS_AVX512_INLINE static void stream(std::uint8_t* out, __m512 y) {
+    _mm512_stream_ps(reinterpret_cast<float*>(out), y);
   }
 };
 
-struct Bfloat16Out {
+// Of 16 bits each.
+template <class Rounding>
+struct HalfOut {
   static constexpr std::int64_t kBytes = 2;
   DTS_AVX512_INLINE static void store(std::uint8_t* out, __mmask16 mask, __m512 y) {
+    _mm256_mask_storeu_epi16(out, mask, Rounding::rounded(y));
+  }
+  DTS_AVX512_INLINE static void stream(std::uint8_t* out, __m512 y) {
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(out), Rounding::rounded(y));
+  }
+};
+
+struct ToFloat16 {
+  DTS_AVX512_INLINE static __m256i rounded(__m512 y) {
+    return _mm512_cvtps_ph(y, _MM_FROUND_TO_NEAREST_INT);
+  }
+};
+
+struct ToBfloat16 {
+  DTS_AVX512_INLINE static __m256i rounded(__m512 y) {
     // Half of the last place, or just less where the last bit is even.
     __m512i bits = _mm512_castps_si512(y);
     const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(bits, 16), _mm512_set1_epi32(1));
     bits = _mm512_add_epi32(bits, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7FFF)));
     bits = _mm512_srli_epi32(bits, 16);
-    _mm256_mask_storeu_epi16(out, mask, _mm512_cvtepi32_epi16(bits));
+    return _mm512_cvtepi32_epi16(bits);
   }
 };
 
 // Of kPeriod channels in turn.
-template <class Out, int kPeriod>
+template <class Out, int kPeriod, bool kStreams>
 DTS_AVX512 void convert_values(const ConvertJob& job) {
   constexpr std::int64_t kBlock = 16 * kPeriod;
   const std::uint8_t* in = job.in;
@@ -79,7 +93,8 @@ DTS_AVX512 void convert_values(const ConvertJob& job) {
 #pragma GCC unroll 3
     for (int k = 0; k < kPeriod; ++k) {
       const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + k * 16));
-      Out::store(out, 0xFFFF, formula(bytes, constants[k]));
+      const __m512 values = formula(bytes, constants[k]);
+      kStreams ? Out::stream(out, values) : Out::store(out, 0xFFFF, values);
       out += 16 * Out::kBytes;
     }
   }
@@ -91,7 +106,12 @@ DTS_AVX512 void convert_values(const ConvertJob& job) {
 
 template <class Out>
 DTS_AVX512 void convert(const ConvertJob& job) {
-  job.period == 1 ? convert_values<Out, 1>(job) : convert_values<Out, 3>(job);
+  const bool is_aligned = reinterpret_cast<std::uintptr_t>(job.out) % (16 * Out::kBytes) == 0;
+  if (job.streams && is_aligned) {
+    job.period == 1 ? convert_values<Out, 1, true>(job) : convert_values<Out, 3, true>(job);
+  } else {
+    job.period == 1 ? convert_values<Out, 1, false>(job) : convert_values<Out, 3, false>(job);
+  }
 }
 
 }  // namespace
@@ -100,8 +120,8 @@ const ConvertKernels& convert_kernels_avx512() {
   static const ConvertKernels kernels = [] {
     ConvertKernels set = convert_kernels_avx2();
     set.to_float32 = convert<Float32Out>;
-    set.to_float16 = convert<Float16Out>;
-    set.to_bfloat16 = convert<Bfloat16Out>;
+    set.to_float16 = convert<HalfOut<ToFloat16>>;
+    set.to_bfloat16 = convert<HalfOut<ToBfloat16>>;
     return set;
   }();
   return kernels;

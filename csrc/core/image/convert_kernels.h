@@ -26,6 +26,7 @@ struct ConvertJob {
   const std::uint32_t* table = nullptr;  // [period][256]
   const float* constants = nullptr;      // [kNumConstants][kConstantRun]
   std::uint8_t* out = nullptr;
+  bool streams = false;  // past the caches where the kernel can; end_stream() comes behind the last
 };
 
 // What may be written beyond the last byte of a row by the functions below.
@@ -41,6 +42,8 @@ struct ConvertKernels {
   void (*to_float32)(const ConvertJob& job) = nullptr;
   void (*to_float16)(const ConvertJob& job) = nullptr;
   void (*to_bfloat16)(const ConvertJob& job) = nullptr;
+  // What was streamed is seen by other threads as anything else is; null: nothing streams.
+  void (*end_stream)() = nullptr;
   bool uses_formula = false;
 };
 

@@ -29,19 +29,27 @@ struct NormalizeParams {
   std::int64_t channels = 3;     // 1 or 3, the image's
 };
 
+// Whether values go past the caches, which saves reading their lines first and leaves the caches to
+// others: for a batch that is larger than they are. What can't be streamed is not.
+enum class Stores { kCached, kStreamed };
+
+// Of at least this many bytes, a batch is streamed.
+inline constexpr std::size_t kStreamedBatchBytes = std::size_t{16} << 20;
+
 struct ConvertKernels;
 
 class FusedNormalize {
  public:
-  // InvalidArgument: channels, lengths of mean and std, one without the other, std of 0,
-  // mean with kUint8, a level that this CPU lacks.
+  // InvalidArgument: channels, lengths of mean and std, one without the other, values that are
+  // not finite, std of 0, mean with kUint8, a level that this CPU lacks.
   explicit FusedNormalize(const NormalizeParams& params, SimdLevel level = best_simd_level());
 
   const NormalizeParams& params() const { return params_; }
   // Writes the image (params.channels channels) to `out`, which holds
   // channels * height * width values of the type. Thread-safe.
   // InvalidArgument: an image with other channels.
-  void run(const ConstImageView& image, bool flip_horizontal, void* out) const;
+  void run(const ConstImageView& image, bool flip_horizontal, void* out,
+           Stores stores = Stores::kCached) const;
   // A rectangle of `out` (height x width image) set to one value per channel, or one for
   // all, already in output units (RandomErasing). Thread-safe. InvalidArgument: a box
   // outside of the image, another number of values, for kUint8 values outside of 0..255
@@ -52,10 +60,16 @@ class FusedNormalize {
  private:
   void make_table();
   bool make_formula();
-  void run_planes(const ConstImageView& image, bool flip, std::uint8_t* out) const;
-  void run_pixels(const ConstImageView& image, bool flip, std::uint8_t* out) const;
+  // Where the next values go.
+  struct Output {
+    std::uint8_t* begin = nullptr;
+    bool streams = false;
+  };
+  void run_planes(const ConstImageView& image, bool flip, Output to) const;
+  void run_pixels(const ConstImageView& image, Output to) const;
+  void run_flipped_pixels(const ConstImageView& image, Output to) const;
   void convert(const std::uint8_t* in, std::int64_t count, std::int64_t channel,
-               std::int64_t period, std::uint8_t* out) const;
+               std::int64_t period, const Output& to, std::int64_t offset = 0) const;
 
   NormalizeParams params_;
   std::vector<std::uint32_t> table_;  // [channels][256], the bits of the output value

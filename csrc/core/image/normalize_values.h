@@ -46,6 +46,13 @@ inline void check_normalize(const NormalizeParams& params) {
   if (std::find(params.std.begin(), params.std.end(), 0.0f) != params.std.end()) {
     throw InvalidArgument("normalize: std holds 0, which would divide by zero");
   }
+  for (const auto* values : {&params.mean, &params.std}) {
+    const auto is_bad = [](float value) { return !std::isfinite(value); };
+    const auto bad = std::find_if(values->begin(), values->end(), is_bad);
+    if (bad == values->end()) continue;
+    throw InvalidArgument(std::string("normalize: ") + (values == &params.mean ? "mean" : "std") +
+                          " holds " + std::to_string(*bad) + ", expected finite values");
+  }
   if (params.type == PixelType::kUint8 && !params.mean.empty()) {
     throw InvalidArgument("normalize: uint8 output can't be normalized; choose a float type");
   }

@@ -35,9 +35,24 @@ bool is_inside(std::int64_t begin, std::int64_t count, std::int64_t size) {
   return begin >= 0 && count >= 1 && begin < size && count <= size - begin;
 }
 
+// All of `size`, or some of it.
+bool is_part(double begin, double length, std::int64_t size) {
+  if (begin == 0.0 && length == 0.0) return true;
+  return begin >= 0.0 && length > 0.0 && begin + length <= static_cast<double>(size);
+}
+
 void check_plan(const ResamplePlan& plan) {
   check_size("the source", plan.source_width, plan.source_height);
   check_size("the output", plan.out_width, plan.out_height);
+  const SourcePart& part = plan.part;
+  if (!is_part(part.left, part.width, plan.source_width) ||
+      !is_part(part.top, part.height, plan.source_height)) {
+    throw InvalidArgument("resize: the part is not inside of the source " +
+                          size_text(plan.source_width, plan.source_height));
+  }
+  if (part != SourcePart{} && plan.filter == Filter::kNearest) {
+    throw InvalidArgument("resize: nearest takes all of the source, not a part");
+  }
   const Box& window = plan.window;
   if (is_inside(window.left, window.width, plan.out_width) &&
       is_inside(window.top, window.height, plan.out_height)) {
@@ -61,11 +76,13 @@ void check_view(const char* name, const ConstImageView& view, std::int64_t width
 }
 
 Axis horizontal_axis(const ResamplePlan& plan) {
-  return {plan.filter, plan.source_width, plan.out_width, plan.window.left, plan.window.width};
+  return {plan.filter,       plan.source_width, plan.out_width, plan.window.left,
+          plan.window.width, plan.part.left,    plan.part.width};
 }
 
 Axis vertical_axis(const ResamplePlan& plan) {
-  return {plan.filter, plan.source_height, plan.out_height, plan.window.top, plan.window.height};
+  return {plan.filter,        plan.source_height, plan.out_height, plan.window.top,
+          plan.window.height, plan.part.top,      plan.part.height};
 }
 
 bool is_vertical_first(PassOrder order, const ResamplePlan& plan) {
@@ -123,8 +140,10 @@ Resampler::Resampler(SimdLevel level, PassOrder pass_order) {
 Resampler::~Resampler() = default;
 
 ResamplePlan Resampler::plan(Filter filter, std::int64_t source_width, std::int64_t source_height,
-                             std::int64_t out_width, std::int64_t out_height, const Box& window) {
-  ResamplePlan plan = {filter, source_width, source_height, out_width, out_height, window, {}};
+                             std::int64_t out_width, std::int64_t out_height, const Box& window,
+                             const SourcePart& part) {
+  ResamplePlan plan = {filter, source_width, source_height, out_width, out_height,
+                       window, {},           part};
   check_plan(plan);
   plan.source_box = state_->source_box(plan);
   return plan;
@@ -146,7 +165,7 @@ void Resampler::run(const ResamplePlan& plan, const ConstImageView& source, cons
   if (plan.filter == Filter::kNearest) {
     copy_nearest(source, state_->nearest_rows, plan.source_box.top, state_->nearest_columns,
                  plan.source_box.left, out);
-  } else if (plan.source_width == plan.out_width && plan.source_height == plan.out_height) {
+  } else if (is_identity(horizontal_axis(plan)) && is_identity(vertical_axis(plan))) {
     for (std::int64_t y = 0; y < out.height; ++y) {
       std::memcpy(out.row(y), source.row(y), static_cast<std::size_t>(out.width * out.channels));
     }

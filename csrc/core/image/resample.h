@@ -24,6 +24,14 @@ enum class PassOrder {
   kVerticalIfShrunkMore,  // 13: more than twice as many rows as columns go, and some do
 };
 
+// What of a source becomes the output, where its edges lie between pixels: an output's place is
+// counted from here, what lies beyond is still read, as Pillow's resize does with its `box`.
+struct SourcePart {
+  double left = 0, top = 0;
+  double width = 0, height = 0;  // 0: all of the source
+  bool operator==(const SourcePart&) const = default;
+};
+
 // One resize, planned: `out` = window of the image that resizing source (source_width x
 // source_height) to (out_width x out_height) would give. Only the source box that the
 // window depends on is needed; its pixels are passed to run().
@@ -33,6 +41,7 @@ struct ResamplePlan {
   std::int64_t out_width = 0, out_height = 0;
   Box window;      // in output pixels
   Box source_box;  // in source pixels, filled in by plan()
+  SourcePart part;
 };
 
 // Memory (weights and the rows between the passes) is the resampler's and used again: it grows
@@ -47,9 +56,11 @@ class Resampler {
   Resampler& operator=(const Resampler&) = delete;
 
   // Computes source_box; keeps the weights for run() and later plans of the same sizes.
-  // InvalidArgument: sizes < 1 or > 2^24, a window that is empty or outside of the output.
+  // InvalidArgument: sizes < 1 or > 2^24, a window that is empty or outside of the output, a
+  // part that is not inside of the source, or one for kNearest.
   ResamplePlan plan(Filter filter, std::int64_t source_width, std::int64_t source_height,
-                    std::int64_t out_width, std::int64_t out_height, const Box& window);
+                    std::int64_t out_width, std::int64_t out_height, const Box& window,
+                    const SourcePart& part = {});
 
   // `source`: the pixels of plan.source_box, 1 or 3 channels. `out`: window-sized, not
   // overlapping the source. Reads and writes no byte outside of the views' pixels.

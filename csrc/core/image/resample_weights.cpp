@@ -70,7 +70,7 @@ std::int32_t to_fixed(double weight) {
 
 template <class FilterFunction>
 void compute(const Axis& axis, FilterFunction filter, AxisWeights* out) {
-  const double scale = static_cast<double>(axis.in_size) / static_cast<double>(axis.out_size);
+  const double scale = axis.in_length() / static_cast<double>(axis.out_size);
   const double filter_scale = std::max(scale, 1.0);
   const double inverse_scale = 1.0 / filter_scale;
   const double support = FilterFunction::kSupport * filter_scale;
@@ -87,7 +87,7 @@ void compute(const Axis& axis, FilterFunction filter, AxisWeights* out) {
 
   for (std::size_t i = 0; i < count; ++i) {
     const double center =
-        (static_cast<double>(axis.begin + static_cast<std::int64_t>(i)) + 0.5) * scale;
+        axis.start + (static_cast<double>(axis.begin + static_cast<std::int64_t>(i)) + 0.5) * scale;
     // Both are cut towards zero, as Pillow's conversions are.
     const auto begin = std::max(static_cast<std::int64_t>(center - support + 0.5), std::int64_t{0});
     const auto end = std::min(static_cast<std::int64_t>(center + support + 0.5), axis.in_size);
@@ -186,7 +186,7 @@ void pack(const AxisWeights& weights, bool aligned, PackedAxis* out) {
 }  // namespace
 
 void compute_weights(const Axis& axis, AxisWeights* out) {
-  if (axis.in_size == axis.out_size) return compute_identity(axis, out);
+  if (is_identity(axis)) return compute_identity(axis, out);
   switch (axis.filter) {
     case Filter::kNearest:
     case Filter::kBox:

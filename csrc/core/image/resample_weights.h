@@ -22,6 +22,10 @@ struct Axis {
   Filter filter = Filter::kBilinear;
   std::int64_t in_size = 0, out_size = 0;
   std::int64_t begin = 0, count = 0;
+  // What becomes the outputs, where that is not all of the in_size pixels: from place `start` on
+  // so much.
+  double start = 0, length = 0;
+  double in_length() const { return length > 0 ? length : static_cast<double>(in_size); }
   bool operator==(const Axis&) const = default;
 };
 
@@ -33,6 +37,12 @@ struct AxisWeights {
   bool is_identity = false;   // equal sizes: one tap of weight 1 each
   std::vector<double> exact;  // scratch: one output's weights before rounding
 };
+
+// Whether outputs are the source's pixels.
+inline bool is_identity(const Axis& axis) {
+  return axis.in_size == axis.out_size && axis.start == 0 &&
+         axis.in_length() == static_cast<double>(axis.in_size);
+}
 
 // Pillow's weights. Equal sizes give the identity, whatever the filter: Pillow skips that
 // pass. The filter must not be kNearest.

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "image/simd.h"
 
+#include <algorithm>
+#include <cstdlib>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 
 namespace dts {
 namespace {
 
-SimdLevel detect() {
+SimdLevel of_cpu() {
 #if defined(__x86_64__)
   __builtin_cpu_init();
   // These answers include whether the system saves the registers.
@@ -23,6 +26,16 @@ SimdLevel detect() {
   return SimdLevel::kGeneric;
 #endif
 }
+
+// What TORCH_DTS_SIMD allows at most; any other word than a level's name allows all.
+SimdLevel allowed() {
+  const char* const value = std::getenv("TORCH_DTS_SIMD");
+  const std::string_view wanted = value == nullptr ? "" : value;
+  if (wanted == "generic") return SimdLevel::kGeneric;
+  return wanted == "avx2" ? SimdLevel::kAvx2 : SimdLevel::kAvx512;
+}
+
+SimdLevel detect() { return std::min(of_cpu(), allowed()); }
 
 }  // namespace
 

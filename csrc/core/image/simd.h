@@ -9,6 +9,8 @@ namespace dts {
 // without VNNI runs the AVX2 kernels). Anything that is not x86-64 is kGeneric.
 enum class SimdLevel { kGeneric, kAvx2, kAvx512 };
 
+// The CPU's level; less where TORCH_DTS_SIMD (generic, avx2, avx512) in the environment says so, as
+// it was when this was first called.
 SimdLevel best_simd_level();
 // "generic", "avx2" or "avx512".
 const char* simd_level_name(SimdLevel level);

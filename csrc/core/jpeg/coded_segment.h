@@ -25,6 +25,10 @@ class CodedSegment {
   bool decode(McuBlocks& blocks, std::int64_t num_mcus) {
     return read(is_simd_ ? decode_mcus_avx2 : decode_mcus_generic, blocks, num_mcus);
   }
+  // As far as each block's `kept` goes. The AC tables have skips.
+  bool decode_some(McuBlocks& blocks, std::int64_t num_mcus) {
+    return read(is_simd_ ? decode_some_mcus_avx2 : decode_some_mcus_generic, blocks, num_mcus);
+  }
   bool skip(McuBlocks& blocks, std::int64_t num_mcus) {
     return read(is_simd_ ? skip_mcus_avx2 : skip_mcus_generic, blocks, num_mcus);
   }

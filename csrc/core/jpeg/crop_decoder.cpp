@@ -35,29 +35,49 @@ CoefficientRow CropDecoder::make_row(std::int64_t num_mcus) {
   return row;
 }
 
-bool CropDecoder::decode(const Box& box, bool as_gray, ConstImageView* pixels) {
-  if (!is_open_) return false;
+QuantTables CropDecoder::tables() const {
   QuantTables tables = {};
   for (std::size_t c = 0; c < tables.size(); ++c) tables[c] = header_.quantization[c].data();
-  pixels_.begin(header_.geometry, tables, box, as_gray);
-  const McuRange range = pixels_.range();
+  return tables;
+}
+
+template <class Rows>
+bool CropDecoder::read(Rows& rows, ConstImageView* pixels) {
+  const McuRange range = rows.range();
   const CoefficientRow row = make_row(range.right - range.left);
   for (std::int64_t y = range.top; y < range.bottom; ++y) {
     if (!entropy_.read(y, range.left, range.right, row)) return false;
-    pixels_.add_row(row);
+    rows.add_row(row);
   }
-  *pixels = pixels_.pixels();
+  *pixels = rows.pixels();
   return true;
 }
 
+bool CropDecoder::decode(const Box& box, bool as_gray, ConstImageView* pixels) {
+  if (!is_open_) return false;
+  pixels_.begin(header_.geometry, tables(), box, as_gray);
+  entropy_.keep_all();
+  return read(pixels_, pixels);
+}
+
+bool CropDecoder::decode_scaled(const Box& box, int halvings, bool as_gray,
+                                ConstImageView* pixels) {
+  if (!is_open_) return false;
+  scaled_.begin(header_.geometry, tables(), box, halvings, as_gray);
+  entropy_.keep(scaled_.num_kept());
+  return read(scaled_, pixels);
+}
+
 std::size_t CropDecoder::held_bytes() const {
-  return entropy_.held_bytes() + pixels_.held_bytes() + coefficients_.bytes() + ends_.bytes();
+  return entropy_.held_bytes() + pixels_.held_bytes() + scaled_.held_bytes() +
+         coefficients_.bytes() + ends_.bytes();
 }
 
 void CropDecoder::release() {
   is_open_ = false;
   entropy_.release();
   pixels_.release();
+  scaled_.release();
   coefficients_.release();
   ends_.release();
 }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/bytes.h"
@@ -64,6 +65,14 @@ class JpegDecoder {
   // or one channel when `as_gray` and the image is gray. Equal, byte for byte, to
   // PIL.Image.open(...).convert("RGB").crop(box).
   DecodeStatus decode(const Box& box, bool as_gray, ConstImageView* pixels);
+  // A box of the image at 1 / 2^halvings (1 to 3) of its size: sides are scaled_side() of the
+  // frame's (jpeg/image_box.h). Near to what an antialiased resize gives; our own decoder and
+  // libjpeg differ in a few levels, and nothing is checked against the other.
+  DecodeStatus decode_scaled(const Box& box, int halvings, bool as_gray, ConstImageView* pixels);
+
+  // Of the opened image: whether decoding boxes one by one is quicker than decoding `around`, which
+  // holds them all. False where libjpeg decodes it.
+  bool is_quicker_alone(std::span<const Box> boxes, const Box& around) const;
 
   // How the last decode() was done.
   DecodePath path() const;

@@ -30,12 +30,18 @@ namespace dts {
 
 DTS_ENTROPY_TARGET std::int64_t decode_mcus_avx2(EntropyStream& stream, McuBlocks& blocks,
                                                  std::int64_t num_mcus, const std::uint8_t* limit) {
-  return entropy_avx2::read_mcus<true>(stream, blocks, num_mcus, limit);
+  return entropy_avx2::read_mcus<entropy_avx2::Keep::kAll>(stream, blocks, num_mcus, limit);
+}
+
+DTS_ENTROPY_TARGET std::int64_t decode_some_mcus_avx2(EntropyStream& stream, McuBlocks& blocks,
+                                                      std::int64_t num_mcus,
+                                                      const std::uint8_t* limit) {
+  return entropy_avx2::read_mcus<entropy_avx2::Keep::kSome>(stream, blocks, num_mcus, limit);
 }
 
 DTS_ENTROPY_TARGET std::int64_t skip_mcus_avx2(EntropyStream& stream, McuBlocks& blocks,
                                                std::int64_t num_mcus, const std::uint8_t* limit) {
-  return entropy_avx2::read_mcus<false>(stream, blocks, num_mcus, limit);
+  return entropy_avx2::read_mcus<entropy_avx2::Keep::kNone>(stream, blocks, num_mcus, limit);
 }
 
 }  // namespace dts
@@ -47,6 +53,11 @@ namespace dts {
 std::int64_t decode_mcus_avx2(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,
                               const std::uint8_t* limit) {
   return decode_mcus_generic(stream, blocks, num_mcus, limit);
+}
+
+std::int64_t decode_some_mcus_avx2(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,
+                                   const std::uint8_t* limit) {
+  return decode_some_mcus_generic(stream, blocks, num_mcus, limit);
 }
 
 std::int64_t skip_mcus_avx2(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,

@@ -19,6 +19,8 @@ bool EntropyDecoder::open(ConstByteSpan data, const FrameHeader& header) {
   num_mcus_ = header.geometry.mcus_per_row() * header.geometry.mcu_rows();
   interval_ = header.restart_interval == 0 ? num_mcus_ : header.restart_interval;
   has_tables_ = false;
+  num_kept_.fill(kBlockCoefficients);
+  keeps_all_ = true;
   segment_number_ = -1;
   // Each segment but the last ends with a marker, so the file bounds what is asked for.
   const auto num_restarts = static_cast<std::size_t>((num_mcus_ - 1) / interval_);
@@ -41,6 +43,7 @@ bool EntropyDecoder::find_tables() {
         const auto i = static_cast<std::size_t>(blocks_.num_blocks++);
         blocks_.blocks[i] = {
             .dc = dc, .ac = ac_[c], .component = c, .step = geometry.horizontal[c]};
+        blocks_.blocks[i].kept = static_cast<unsigned>(num_kept_[c]);
         places_[i] = {static_cast<std::uint8_t>(y), static_cast<std::uint8_t>(x)};
       }
     }
@@ -58,11 +61,21 @@ void EntropyDecoder::open_segment(std::int64_t number) {
   next_mcu_ = number * interval_;
 }
 
-bool EntropyDecoder::skip(std::int64_t num_mcus) {
-  if (num_mcus == 0) return true;
+void EntropyDecoder::keep(const std::array<int, kMaxComponents>& num_kept) {
+  num_kept_ = num_kept;
+  keeps_all_ = std::ranges::all_of(num_kept, [](int n) { return n == kBlockCoefficients; });
+  has_tables_ = false;
+}
+
+void EntropyDecoder::build_skips() {
   for (int c = 0; c < header_.geometry.num_components; ++c) {
     ac_[static_cast<std::size_t>(c)]->build_skips();
   }
+}
+
+bool EntropyDecoder::skip(std::int64_t num_mcus) {
+  if (num_mcus == 0) return true;
+  build_skips();
   if (!segment_.skip(blocks_, num_mcus)) return false;
   next_mcu_ += num_mcus;
   return true;
@@ -87,6 +100,7 @@ void EntropyDecoder::set_targets(const CoefficientRow& row) {
 bool EntropyDecoder::read(std::int64_t mcu_row, std::int64_t first, std::int64_t end,
                           const CoefficientRow& row) {
   if (!has_tables_ && !find_tables()) return false;
+  if (!keeps_all_) build_skips();
   set_targets(row);
   if (read_mcus(mcu_row, first, end)) return true;
   // Where its stream stands is not known.
@@ -100,7 +114,9 @@ bool EntropyDecoder::read_mcus(std::int64_t mcu_row, std::int64_t first, std::in
     if (!go_to(mcu)) return false;
     const std::int64_t segment_end = std::min((segment_number_ + 1) * interval_, num_mcus_);
     const std::int64_t count = std::min(start + end, segment_end) - mcu;
-    if (!segment_.decode(blocks_, count)) return false;
+    const bool is_read =
+        keeps_all_ ? segment_.decode(blocks_, count) : segment_.decode_some(blocks_, count);
+    if (!is_read) return false;
     mcu = next_mcu_ += count;
     // libjpeg would look for the marker behind what is left.
     if (mcu == segment_end && segment_end < num_mcus_ && !segment_.is_used_up()) return false;

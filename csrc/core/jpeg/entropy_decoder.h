@@ -27,6 +27,13 @@ class EntropyDecoder {
   // False unless the restart markers are all there and in order, and EOI follows.
   bool open(ConstByteSpan data, const FrameHeader& header);
 
+  // From now on, until the next open(), only coefficients before this place in zigzag order are
+  // needed, 1 to 64 for each component: others may be 0 or not.
+  void keep(const std::array<int, kMaxComponents>& num_kept);
+  void keep_all() {
+    if (!keeps_all_) keep({kBlockCoefficients, kBlockCoefficients, kBlockCoefficients});
+  }
+
   // MCUs [first, end) of a row. Rows are cheapest from the top to the bottom. False when
   // something is wrong with the codes; then the memory of `row` holds anything.
   bool read(std::int64_t mcu_row, std::int64_t first, std::int64_t end, const CoefficientRow& row);
@@ -39,6 +46,7 @@ class EntropyDecoder {
   bool find_tables();
   bool go_to(std::int64_t mcu);
   void open_segment(std::int64_t number);
+  void build_skips();
   bool skip(std::int64_t num_mcus);
   void set_targets(const CoefficientRow& row);
   bool read_mcus(std::int64_t mcu_row, std::int64_t first, std::int64_t end);
@@ -50,6 +58,8 @@ class EntropyDecoder {
   std::int64_t interval_ = 0;            // MCUs of a segment
   std::int64_t num_mcus_ = 0;
   bool has_tables_ = false;
+  std::array<int, kMaxComponents> num_kept_ = {};
+  bool keeps_all_ = true;
 
   HuffmanTableCache tables_;
   std::array<AcTable*, kMaxComponents> ac_ = {};

@@ -24,12 +24,17 @@ namespace dts {
 
 std::int64_t decode_mcus_generic(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,
                                  const std::uint8_t* limit) {
-  return entropy_generic::read_mcus<true>(stream, blocks, num_mcus, limit);
+  return entropy_generic::read_mcus<entropy_generic::Keep::kAll>(stream, blocks, num_mcus, limit);
+}
+
+std::int64_t decode_some_mcus_generic(EntropyStream& stream, McuBlocks& blocks,
+                                      std::int64_t num_mcus, const std::uint8_t* limit) {
+  return entropy_generic::read_mcus<entropy_generic::Keep::kSome>(stream, blocks, num_mcus, limit);
 }
 
 std::int64_t skip_mcus_generic(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,
                                const std::uint8_t* limit) {
-  return entropy_generic::read_mcus<false>(stream, blocks, num_mcus, limit);
+  return entropy_generic::read_mcus<entropy_generic::Keep::kNone>(stream, blocks, num_mcus, limit);
 }
 
 }  // namespace dts

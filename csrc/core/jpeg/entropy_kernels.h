@@ -37,7 +37,8 @@ struct McuBlocks {
     // Where it goes in the next MCU, and how far these move on with each.
     std::int16_t* coefficients = nullptr;
     std::uint8_t* end = nullptr;
-    std::int64_t step = 0;  // blocks
+    std::int64_t step = 0;               // blocks
+    unsigned kept = kBlockCoefficients;  // places in zigzag order
   };
   std::array<Block, kMaxBlocksPerMcu> blocks;
   int num_blocks = 0;
@@ -55,6 +56,11 @@ using ReadMcus = std::int64_t (*)(EntropyStream& stream, McuBlocks& blocks, std:
 // Coefficients and ends are written, zeros too.
 std::int64_t decode_mcus_generic(EntropyStream&, McuBlocks&, std::int64_t, const std::uint8_t*);
 std::int64_t decode_mcus_avx2(EntropyStream&, McuBlocks&, std::int64_t, const std::uint8_t*);
+// The same, but only the first `kept` coefficients of a block are sure to be written, zeros for
+// others may be. The AC tables have skips.
+std::int64_t decode_some_mcus_generic(EntropyStream&, McuBlocks&, std::int64_t,
+                                      const std::uint8_t*);
+std::int64_t decode_some_mcus_avx2(EntropyStream&, McuBlocks&, std::int64_t, const std::uint8_t*);
 // Nothing is written, only DC is followed. The AC tables have skips.
 std::int64_t skip_mcus_generic(EntropyStream&, McuBlocks&, std::int64_t, const std::uint8_t*);
 std::int64_t skip_mcus_avx2(EntropyStream&, McuBlocks&, std::int64_t, const std::uint8_t*);

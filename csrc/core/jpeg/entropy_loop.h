@@ -170,10 +170,10 @@ DTS_INLINE bool read_entry(Bits& in, const AcTable& table, unsigned* place,
   return *place < 64;
 }
 
-// Reads the AC codes of a block; false for a bad one. 26 bits must be there.
+// Reads the AC codes of a block from `place` on; false for a bad one. 26 bits must be there.
 template <bool kDecode>
-DTS_INLINE bool read_ac(Bits& in, const AcTable& table, std::int16_t* coefficients, unsigned* end) {
-  unsigned place = 1;
+DTS_INLINE bool read_ac(Bits& in, const AcTable& table, unsigned place, std::int16_t* coefficients,
+                        unsigned* end) {
   Tail tail;
   if (__builtin_expect(read_entry<kDecode>(in, table, &place, coefficients, &tail), 1)) goto more;
   for (;;) {
@@ -193,6 +193,26 @@ DTS_INLINE bool read_ac(Bits& in, const AcTable& table, std::int16_t* coefficien
   return true;
 }
 
+// The same with as many coefficients as are wanted, the others are left out on the way.
+DTS_INLINE bool read_some_ac(Bits& in, const AcTable& table, unsigned kept,
+                             std::int16_t* coefficients, unsigned* end) {
+  unsigned place = 1;
+  Tail tail;
+  while (place < kept) {
+    if (!read_entry<true>(in, table, &place, coefficients, &tail)) {
+      Step step = Step::kEnd;
+      if (!is_end(&place)) step = step_alone(in, tail, table.code, &place, coefficients);
+      if (step == Step::kBad) return false;
+      if (step == Step::kEnd) {
+        *end = place;
+        return true;
+      }
+    }
+    in.refill();
+  }
+  return read_ac<false>(in, table, place, nullptr, end);
+}
+
 // std::memset becomes an instruction that is slow to start.
 DTS_INLINE void clear_block(std::int16_t* coefficients) {
   using Words [[gnu::vector_size(32)]] = std::int64_t;
@@ -202,7 +222,10 @@ DTS_INLINE void clear_block(std::int16_t* coefficients) {
   }
 }
 
-template <bool kDecode>
+// Which coefficients of a block are written.
+enum class Keep { kNone, kSome, kAll };
+
+template <Keep keep>
 DTS_INLINE std::int64_t read_mcus(EntropyStream& stream, McuBlocks& blocks, std::int64_t num_mcus,
                                   const std::uint8_t* limit) {
   Bits in = {stream.next, stream.bits, stream.count};
@@ -215,12 +238,16 @@ DTS_INLINE std::int64_t read_mcus(EntropyStream& stream, McuBlocks& blocks, std:
       if (!read_dc(in, *block->dc, dc)) return -1;
       unsigned end = 0;
       std::int16_t* const coefficients = block->coefficients;
-      if constexpr (kDecode) {
+      if constexpr (keep != Keep::kNone) {
         clear_block(coefficients);
         coefficients[0] = static_cast<std::int16_t>(*dc);
       }
-      if (!read_ac<kDecode>(in, *block->ac, coefficients, &end)) return -1;
-      if constexpr (kDecode) {
+      if constexpr (keep == Keep::kSome) {
+        if (!read_some_ac(in, *block->ac, block->kept, coefficients, &end)) return -1;
+      } else {
+        if (!read_ac<keep == Keep::kAll>(in, *block->ac, 1, coefficients, &end)) return -1;
+      }
+      if constexpr (keep != Keep::kNone) {
         *block->end = static_cast<std::uint8_t>(end);
         block->coefficients = coefficients + block->step * kBlockCoefficients;
         block->end += block->step;

@@ -49,6 +49,7 @@ class LevelExporter {
   // the user has set Pillow's limit to). InvalidArgument: a level or an interval that is none.
   DecodeStatus run(ConstByteSpan data, int level, std::int64_t restart_interval, Exported* result,
                    std::int64_t max_pixels = kPillowWarnsAbove);
+  void set_checking(bool is_checking) { decoder_.set_checking(is_checking); }
 
  private:
   DecodeStatus make_pixels(const LevelSize& size, ConstImageView* pixels);

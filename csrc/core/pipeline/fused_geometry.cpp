@@ -39,8 +39,4 @@ void FusedGeometry::resize(const ImageSize& size, Filter filter) {
 
 bool FusedGeometry::is_whole() const { return !has_resize_ && size_of(box_) == source_; }
 
-Box FusedGeometry::in_source(const Box& part) const {
-  return inside(box_, mirrored(part, size_of(box_), before_));
-}
-
 }  // namespace dts

@@ -49,8 +49,6 @@ class FusedGeometry {
   Filter filter() const { return filter_; }
   const ImageSize& resized() const { return resized_; }
   const Box& window() const { return window_; }
-  // Where a part of what is resized lies in the source.
-  Box in_source(const Box& part) const;
 
  private:
   ImageSize source_;

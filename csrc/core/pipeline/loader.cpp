@@ -37,7 +37,7 @@ const LoaderOptions& checked(const LoaderOptions& options) {
 }
 
 void check_outlines(const LoaderOptions& options, const ViewPlans& plans) {
-  if (!options.outlines || plans.num_views() == 1) return;
+  if (options.form != SampleForm::kOutlines || plans.num_views() == 1) return;
   throw InvalidArgument("there are " + std::to_string(plans.num_views()) +
                         " views, expected 1: outlines are of one image each");
 }

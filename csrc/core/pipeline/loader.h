@@ -29,18 +29,25 @@
 
 namespace dts {
 
+// What a batch holds of each sample.
+enum class SampleForm {
+  kImages,    // one of each view, as the plans make it
+  kOutlines,  // what is to be done to a JPEG, not done (sample_outline.h); lone views only
+  kBytes,     // its bytes as they are (stored_sample.h); the plans are not looked at
+};
+
 struct LoaderOptions {
   int num_workers = 1;       // 0: the thread that calls next()
   int prefetch_batches = 2;  // batches in work or ready beside the one delivered, >= 1
   bool reproducible = true;
   std::vector<int> cpus;  // what each worker is bound to; empty: to none
-  bool outlines = false;  // say what is to be done to each JPEG, don't do it; lone views only
+  SampleForm form = SampleForm::kImages;
   FeederOptions feeder;
   std::shared_ptr<BatchMemory> batch_memory;  // null: ordinary
 };
 
-// A sample that Python has to do (of outlines: one that has none): its place, and a copy of its
-// bytes.
+// A sample that Python has to do (of outlines: one that has none; of bytes: one that could not be
+// read): its place, and a copy of its bytes.
 struct ForeignSample {
   std::int64_t batch = 0;  // number in the stream
   std::int64_t slot = 0;   // in the batch
@@ -55,7 +62,8 @@ struct ForeignSample {
 struct Batch {
   std::int64_t number = 0;
   std::int64_t size = 0;
-  std::shared_ptr<Zone> zone;  // of outlines: a SampleOutline in the place of each image
+  // In the place of each image a SampleOutline, or a StoredSample, where there are no images.
+  std::shared_ptr<Zone> zone;
   std::shared_ptr<const ViewPlans> plans;   // by which it was made
   std::shared_ptr<HeldBytes> held;          // the bytes that outlines refer to; else null
   std::vector<std::int64_t> foreign_slots;  // their images hold anything

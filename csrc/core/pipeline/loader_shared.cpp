@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "pipeline/sample_outline.h"
+#include "pipeline/stored_sample.h"
 
 namespace dts {
 
@@ -27,7 +28,28 @@ LoaderShared::LoaderShared(std::shared_ptr<const SampleSource> source_,
       seats(counters.size()) {}
 
 std::int64_t LoaderShared::slot_bytes(const ViewPlans& plans) const {
-  return options.outlines ? static_cast<std::int64_t>(sizeof(SampleOutline)) : plans.image_bytes();
+  switch (options.form) {
+    case SampleForm::kOutlines:
+      return sizeof(SampleOutline);
+    case SampleForm::kBytes:
+      return sizeof(StoredSample);
+    case SampleForm::kImages:
+      break;
+  }
+  return plans.image_bytes();
+}
+
+std::shared_ptr<Zone> LoaderShared::acquire_zone(const ViewPlans& plans,
+                                                 std::int64_t batch_size) const {
+  ZoneLayout layout;
+  layout.batch_size = batch_size;
+  layout.image_bytes = slot_bytes(plans);
+  if (options.form == SampleForm::kImages) {
+    layout.num_views = plans.num_views();
+    layout.num_boxes = plans.num_boxes();
+  }
+  layout.keeps_bytes = options.form == SampleForm::kBytes;
+  return station->acquire(layout);
 }
 
 void LoaderShared::open_ahead(bool for_next) {
@@ -38,13 +60,10 @@ void LoaderShared::open_ahead(bool for_next) {
     const bool is_first = stream->num_delivered() == 0;
     if (!for_next && !is_first && station->num_held() > options.prefetch_batches) break;
     try {
-      const ViewPlans& plans = *stream->plans();
-      const std::int64_t num_boxes = options.outlines ? 0 : plans.num_boxes();
       // First, as it may fail: bytes that are let go of here would wait for the mutex.
-      std::shared_ptr<Zone> zone =
-          station->acquire({next->size, slot_bytes(plans), plans.num_views(), num_boxes});
+      std::shared_ptr<Zone> zone = acquire_zone(*stream->plans(), next->size);
       std::shared_ptr<HeldBytes> held;
-      if (options.outlines) {
+      if (options.form == SampleForm::kOutlines) {
         held = std::make_shared<HeldBytes>(weak_from_this(), stream->memory());
       }
       stream->open_next(std::move(zone), std::move(held));

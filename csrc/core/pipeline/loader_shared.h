@@ -88,6 +88,8 @@ struct LoaderShared : std::enable_shared_from_this<LoaderShared> {
 
   // What a batch holds of one sample.
   std::int64_t slot_bytes(const ViewPlans& plans) const;
+  // Memory for a batch of so many samples.
+  std::shared_ptr<Zone> acquire_zone(const ViewPlans& plans, std::int64_t batch_size) const;
   // With the mutex held. Opens batches as far as the rules allow: as many as
   // options.prefetch_batches beside those delivered; where the consumer keeps more than one
   // delivered batch only `for_next`, so that one who keeps all of them still gets the next.

@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "image/copy.h"
 #include "pipeline/sample_erasing.h"
+#include "pipeline/stored_sample.h"
 
 namespace dts {
 namespace {
@@ -17,6 +19,10 @@ namespace {
 // where large images are the rule, getting the memory back costs little beside them.
 constexpr std::size_t kShrinkAboveBytes = std::size_t{16} << 20;
 constexpr std::size_t kKeepBytes = std::size_t{4} << 20;
+// Of the next sample: all of a small image, which lies anywhere in a large set. The
+// processor itself sees what comes behind the begin of a large one.
+constexpr std::size_t kPrefetchedBytes = 4096;
+constexpr std::size_t kCacheLineBytes = 64;
 
 // The sample as a file that Pillow opens: pixels as PPM or PGM.
 std::vector<std::byte> encoded_bytes(const SampleView& view) {
@@ -39,7 +45,9 @@ void LoaderWorker::begin(Stream& stream) {
   position_ = first_;
   if (plans_ == stream.plans()) return;
   runner_.reset();
-  runner_ = std::make_unique<SampleRunner>(stream.plans());
+  if (shared_.options.form != SampleForm::kBytes) {
+    runner_ = std::make_unique<SampleRunner>(stream.plans());
+  }
   plans_ = stream.plans();
   image_bytes_.clear();
   for (const SamplePlan& plan : plans_->plans) image_bytes_.push_back(plan.image_bytes());
@@ -90,7 +98,9 @@ bool LoaderWorker::move_to(Stream& stream, std::int64_t position) {
 
   if (leaves_batch && batch_) hand_over_bytes();
   if (leaves_unit) leave_unit();
-  if (leaves_batch && runner_->held_bytes() > kShrinkAboveBytes) runner_->shrink(kKeepBytes);
+  if (leaves_batch && runner_ && runner_->held_bytes() > kShrinkAboveBytes) {
+    runner_->shrink(kKeepBytes);
+  }
   const std::int64_t now = steady_ns();
   if (is_working_) WorkerCounters::add(counters_.work_ns, now - work_began_ns_);
   work_began_ns_ = now;
@@ -111,6 +121,9 @@ bool LoaderWorker::move_to(Stream& stream, std::int64_t position) {
 void LoaderWorker::enter_zone() {
   zone_ = batch_->zone.get();
   plans_->view_offsets(zone_->batch_size(), view_offsets_);
+  if (!runner_) return;
+  const bool streams = zone_->memory_bytes() >= kStreamedBatchBytes;
+  runner_->set_stores(streams ? Stores::kStreamed : Stores::kCached);
 }
 
 // Until the position's unit and batch are known and the batch is open.
@@ -165,8 +178,18 @@ void LoaderWorker::choose_boxes(ChoiceKey key, std::int64_t slot) const {
   }
 }
 
+// What this worker will need next, while it works on the present sample.
+void LoaderWorker::prefetch(std::size_t place) const {
+  if (place >= views_.size()) return;
+  shared_.source->prefetch_label(unit_->samples[place]);
+  const ConstByteSpan bytes = views_[place].bytes;
+  const std::size_t end = std::min(bytes.size(), kPrefetchedBytes);
+  for (std::size_t at = 0; at < end; at += kCacheLineBytes) __builtin_prefetch(bytes.data() + at);
+}
+
 void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   const auto place = static_cast<std::size_t>(position - unit_->begin);
+  prefetch(place + static_cast<std::size_t>(std::max<std::int64_t>(stride_, 1)));
   const std::int64_t slot = position - batch_->begin;
   const std::int64_t sample = unit_->samples[place];
   const std::int64_t occurrence = unit_->occurrences.empty() ? 0 : unit_->occurrences[place];
@@ -179,10 +202,20 @@ void LoaderWorker::run_sample(Stream& stream, std::int64_t position) {
   key.epoch = stream.epoch();
   key.index = static_cast<std::uint64_t>(index);
   key.occurrence = static_cast<std::uint32_t>(occurrence & 0xFFFF);
-  if (!shared_.options.outlines) choose_boxes(key, slot);
   const SampleView& view = views_[place];
-  const DecodeStatus status =
-      shared_.options.outlines ? outline(view, key, slot) : run_plan(view, key, slot);
+  DecodeStatus status = DecodeStatus::kOk;
+  switch (shared_.options.form) {
+    case SampleForm::kImages:
+      choose_boxes(key, slot);
+      status = run_plan(view, key, slot);
+      break;
+    case SampleForm::kOutlines:
+      status = outline(view, key, slot);
+      break;
+    case SampleForm::kBytes:
+      status = store(view, slot);
+      break;
+  }
   if (status != DecodeStatus::kOk) {
     ForeignSample foreign;
     foreign.batch = batch_->number;
@@ -240,6 +273,22 @@ DecodeStatus LoaderWorker::outline(const SampleView& view, const ChoiceKey& key,
   std::memcpy(zone_->images() + slot * static_cast<std::int64_t>(sizeof outline), &outline,
               sizeof outline);
   return status;
+}
+
+DecodeStatus LoaderWorker::store(const SampleView& view, std::int64_t slot) const {
+  StoredSample stored;
+  if (!view.is_missing) {
+    const ByteSpan copy = zone_->bytes()->allocate(view.bytes.size());
+    copy_away(view.bytes, copy.data());
+    stored.address = reinterpret_cast<std::intptr_t>(copy.data());
+    stored.size = static_cast<std::int64_t>(copy.size());
+    stored.height = view.height;
+    stored.width = view.width;
+    stored.channels = view.channels;
+  }
+  std::memcpy(zone_->images() + slot * static_cast<std::int64_t>(sizeof stored), &stored,
+              sizeof stored);
+  return view.is_missing ? DecodeStatus::kNotJpeg : DecodeStatus::kOk;
 }
 
 // What the batch was told of is the batch's now, where this worker is done with it.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker's way through a stream: takes positions, waits until the unit of each is in
-// memory and its batch is open, and runs the plan on the sample into its slot.
+// memory and its batch is open, and runs the plan on the sample into its slot, or copies its bytes.
 //
 // What is shared is touched only where the worker passes from one unit or batch to the next:
-// between these a sample costs no lock, no atomic operation and no clock.
+// between these a sample costs no lock, no clock and no atomic operation (one where bytes are
+// copied).
 // One thread uses a worker; the memory of its runner is its own.
 #pragma once
 
@@ -42,9 +43,11 @@ class LoaderWorker {
   bool wait_for_unit(Stream& stream, std::unique_lock<std::mutex>& lock);
   void enter_zone();
   void choose_boxes(ChoiceKey key, std::int64_t slot) const;
+  void prefetch(std::size_t place) const;
   void run_sample(Stream& stream, std::int64_t position);
   DecodeStatus run_plan(const SampleView& view, const ChoiceKey& key, std::int64_t slot);
   DecodeStatus outline(const SampleView& view, const ChoiceKey& key, std::int64_t slot);
+  DecodeStatus store(const SampleView& view, std::int64_t slot) const;
   void add_foreign(ForeignSample foreign, const SampleView& view);
   void hand_over_bytes();
   void leave_unit();
@@ -59,7 +62,7 @@ class LoaderWorker {
   const std::int64_t stride_;
 
   std::shared_ptr<const ViewPlans> plans_;
-  std::unique_ptr<SampleRunner> runner_;
+  std::unique_ptr<SampleRunner> runner_;   // null: bytes are copied
   std::vector<std::int64_t> image_bytes_;  // of each view
 
   std::int64_t position_ = 0;

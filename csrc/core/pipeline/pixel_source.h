@@ -19,6 +19,9 @@ class PixelSource : public SampleSource {
 
   std::int64_t num_samples() const override { return static_cast<std::int64_t>(labels_.size()); }
   std::int64_t label(std::int64_t sample) const override;
+  void prefetch_label(std::int64_t sample) const override {
+    __builtin_prefetch(labels_.data() + sample);
+  }
   std::int64_t choice_index(std::int64_t sample) const override;
   std::unique_ptr<ReaderState> open_reader() const override;
   void read_samples(std::span<const std::int64_t> samples, ReadMemory& memory,

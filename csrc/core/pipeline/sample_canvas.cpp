@@ -5,6 +5,8 @@
 #include <cstring>
 
 #include "image/flip.h"
+#include "jpeg/image_box.h"
+#include "pipeline/scaled_source.h"
 
 namespace dts {
 namespace {
@@ -39,7 +41,8 @@ Box around(const Box& one, const Box& other) {
 
 }  // namespace
 
-SampleCanvas::SampleCanvas(PassOrder pass_order) : resampler_(best_simd_level(), pass_order) {}
+SampleCanvas::SampleCanvas(PassOrder pass_order, bool is_fast)
+    : is_fast_(is_fast), resampler_(best_simd_level(), pass_order) {}
 
 DecodeStatus SampleCanvas::refuse(const std::string& reason) {
   error_ = reason;
@@ -50,6 +53,8 @@ DecodeStatus SampleCanvas::open(ConstByteSpan encoded, std::int64_t max_pixels, 
   error_.clear();
   opened_ = decoded_ = {};
   surveyed_ = {};
+  surveyed_boxes_.clear();
+  surveyed_halvings_ = kMaxHalvings;
   was_encoded_ = true;
   const DecodeStatus status = decoder_.open(encoded);
   if (status != DecodeStatus::kOk) {
@@ -94,7 +99,14 @@ void SampleCanvas::survey() {
 }
 
 DecodeStatus SampleCanvas::decode_surveyed() {
-  const DecodeStatus status = decoder_.decode(surveyed_, opened_channels_ == 1, &decoded_);
+  // Fast pixels depend on the scale that all of them allow, so that is the same on every machine.
+  if (!is_fast_ && decoder_.is_quicker_alone(surveyed_boxes_, surveyed_)) return DecodeStatus::kOk;
+  const bool as_gray = opened_channels_ == 1;
+  decoded_box_ = surveyed_halvings_ == 0
+                     ? surveyed_
+                     : scaled_around(surveyed_, opened_size_, surveyed_halvings_);
+  const DecodeStatus status =
+      decoder_.decode_scaled(decoded_box_, surveyed_halvings_, as_gray, &decoded_);
   if (status == DecodeStatus::kOk) return status;
   error_ = decoder_.error();
   decoded_ = {};
@@ -181,12 +193,29 @@ DecodeStatus SampleCanvas::fetch() {
     geometry_ = FusedGeometry({part.height, part.width}, geometry_.flips_after());
     return status;
   }
-  const Box& box = geometry_.box();
+  return fetch_resized();
+}
+
+// How often the picture is halved before it is resized.
+int SampleCanvas::halvings() const {
+  if (!is_fast_ || !is_encoded_ || is_surveying_) return 0;
+  return decoded_.data != nullptr ? surveyed_halvings_ : possible_halvings(geometry_);
+}
+
+DecodeStatus SampleCanvas::fetch_resized() {
   const Box& window = geometry_.window();
-  const ResamplePlan plan =
-      resampler_.plan(geometry_.filter(), box.width, box.height, geometry_.resized().width,
-                      geometry_.resized().height, window);
-  DecodeStatus status = read(geometry_.in_source(plan.source_box), &part);
+  const ImageSize& resized = geometry_.resized();
+  const int halvings = this->halvings();
+  ScaledSource source = {geometry_.box(), {}};
+  if (halvings > 0) source = scaled_source(geometry_, halvings);
+  const ResamplePlan plan = resampler_.plan(geometry_.filter(), source.box.width, source.box.height,
+                                            resized.width, resized.height, window, source.part);
+  ConstImageView part;
+  const Box inner =
+      mirrored(plan.source_box, {source.box.height, source.box.width}, geometry_.flips_before());
+  DecodeStatus status = read_scaled(
+      {source.box.top + inner.top, source.box.left + inner.left, inner.height, inner.width},
+      halvings, &part);
   if (status != DecodeStatus::kOk) return status;
   if (geometry_.flips_before().any()) {
     status = own(part);
@@ -202,24 +231,37 @@ DecodeStatus SampleCanvas::fetch() {
   return status;
 }
 
+void SampleCanvas::survey(const Box& box) {
+  surveyed_ = has_pixels(surveyed_) ? around(surveyed_, box) : box;
+  surveyed_boxes_.push_back(box);
+  const int halvings = is_fast_ ? possible_halvings(geometry_) : 0;
+  surveyed_halvings_ = std::min(surveyed_halvings_, halvings);
+  has_surveyed_ = true;
+}
+
 // A box of the source.
 DecodeStatus SampleCanvas::read(const Box& box, ConstImageView* part) {
+  return read_scaled(box, 0, part);
+}
+
+// A box of the source at 1 / 2^halvings of its size.
+DecodeStatus SampleCanvas::read_scaled(const Box& box, int halvings, ConstImageView* part) {
   if (!is_encoded_) {
     *part = part_of(pixels_, box);
     return part->channels == channels_ ? DecodeStatus::kOk : repeat_gray(part);
   }
   if (is_surveying_) {
-    surveyed_ = has_pixels(surveyed_) ? around(surveyed_, box) : box;
-    has_surveyed_ = true;
+    survey(box);
     return DecodeStatus::kUnsupported;
   }
   if (decoded_.data != nullptr) {
-    const Box inner = {box.top - surveyed_.top, box.left - surveyed_.left, box.height, box.width};
+    const Box inner = {box.top - decoded_box_.top, box.left - decoded_box_.left, box.height,
+                       box.width};
     *part = part_of(decoded_, inner);
     is_encoded_ = false;
     return DecodeStatus::kOk;
   }
-  const DecodeStatus status = decoder_.decode(box, channels_ == 1, part);
+  const DecodeStatus status = decoder_.decode_scaled(box, halvings, channels_ == 1, part);
   if (status != DecodeStatus::kOk) error_ = decoder_.error();
   is_encoded_ = false;
   return status;

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "image/pad.h"
 #include "image/resample.h"
@@ -28,7 +29,8 @@ namespace dts {
 
 class SampleCanvas {
  public:
-  explicit SampleCanvas(PassOrder pass_order);
+  // `is_fast`: JPEGs that a resize makes smaller anyway may be decoded at 1/2, 1/4 or 1/8.
+  explicit SampleCanvas(PassOrder pass_order, bool is_fast = false);
 
   // Reads the header; kUnsupported where the image has more than max_pixels (0: any
   // number). RGB from here on, but one channel where `keep_gray` and the image is gray.
@@ -45,7 +47,8 @@ class SampleCanvas {
   bool is_encoded() const { return was_encoded_; }
   bool has_surveyed() const { return has_surveyed_; }
   // Decodes, once, all that the surveyed results need; results that are begun by rewind() take
-  // their pixels from it.
+  // their pixels from it. Does nothing where it is quicker that each decodes its own, as with small
+  // boxes far apart.
   DecodeStatus decode_surveyed();
 
   ImageSize size() const { return geometry_.size(); }
@@ -91,7 +94,11 @@ class SampleCanvas {
 
  private:
   DecodeStatus fetch();
+  DecodeStatus fetch_resized();
   DecodeStatus read(const Box& box, ConstImageView* part);
+  DecodeStatus read_scaled(const Box& box, int halvings, ConstImageView* part);
+  int halvings() const;
+  void survey(const Box& box);
   DecodeStatus repeat_gray(ConstImageView* part);
   DecodeStatus own(const ConstImageView& pixels);
   DecodeStatus take(std::int64_t height, std::int64_t width, std::int64_t channels,
@@ -100,6 +107,7 @@ class SampleCanvas {
   void apply(const Flips& flips);
   void hold(const ImageView& pixels, const Flips& open_flips);
 
+  bool is_fast_;
   JpegDecoder decoder_;
   Resampler resampler_;
   std::array<Scratch, 2> memory_;  // the present state and the next, in turn
@@ -112,9 +120,12 @@ class SampleCanvas {
   bool was_encoded_ = false;
 
   bool is_surveying_ = false;
-  bool has_surveyed_ = false;  // the present result
-  Box surveyed_;               // around what all of them need; of no size: nothing yet
-  ConstImageView decoded_;     // the pixels of surveyed_; none: each result decodes its own
+  bool has_surveyed_ = false;        // the present result
+  Box surveyed_;                     // around what all of them need; of no size: nothing yet
+  std::vector<Box> surveyed_boxes_;  // what each of them needs
+  int surveyed_halvings_ = 0;        // as far as all of them allow
+  Box decoded_box_;                  // in the picture of that size
+  ConstImageView decoded_;           // its pixels; none: each result decodes its own
 
   bool is_encoded_ = false;  // not decoded yet
   ConstImageView pixels_;    // what geometry_ is to be done to, once decoded

@@ -203,6 +203,7 @@ void PlanParser::read_source(PlanLine& line) {
   plan_.max_pixels = line.integer("max_pixels", 0, kMaxPixels);
   plan_.pass_order = static_cast<PassOrder>(line.integer("pass_order", 0, 2));
   plan_.reader = static_cast<JpegReader>(line.integer_or("reader", 0, 1, 0));
+  plan_.is_fast = line.integer_or("decode", 0, 1, 0) != 0;
 }
 
 void PlanParser::read_step(PlanLine& line) {

@@ -82,6 +82,7 @@ struct SamplePlan {
   std::int64_t max_pixels = 0;       // larger images are Pillow's to judge; 0: no limit
   PassOrder pass_order = PassOrder::kVerticalIfShrunkMore;  // by number, in the enum's order
   JpegReader reader = JpegReader::kAuto;                    // by number, too; may be left out
+  bool is_fast = false;        // decode=1: JPEGs may be decoded smaller; may be left out
   bool checks_reader = false;  // not in the text: JpegDecoder::set_checking()
   std::vector<Step> steps;
   std::int64_t height = 0, width = 0;  // of the result, the same for every image

@@ -36,7 +36,7 @@ struct SampleRunner::State {
   explicit State(std::shared_ptr<const ViewPlans> shared_views)
       : views(std::move(shared_views)),
         keep_gray(std::all_of(views->plans.begin(), views->plans.end(), can_keep_gray)),
-        canvas(views->plans.front().pass_order) {
+        canvas(views->plans.front().pass_order, views->plans.front().is_fast) {
     normalizers.reserve(views->plans.size());
     for (const SamplePlan& plan : views->plans) normalizers.emplace_back(plan.tail);
   }
@@ -60,6 +60,7 @@ struct SampleRunner::State {
   bool keep_gray;
   SampleCanvas canvas;
   std::vector<FusedNormalize> normalizers;
+  Stores stores = Stores::kCached;
 };
 
 void SampleRunner::State::check_outs(std::size_t num_outs) const {
@@ -143,7 +144,7 @@ DecodeStatus SampleRunner::State::run_view(std::size_t view, ChoiceKey key, void
   if (status == DecodeStatus::kOk) status = canvas.finish(&pixels, &flip);
   if (status != DecodeStatus::kOk) return status;
   const FusedNormalize& normalize = normalizers[view];
-  normalize.run(pixels, flip, out);
+  normalize.run(pixels, flip, out, stores);
   if (plan.maybe_erasing && !plan.maybe_erasing->deferred) {
     key.op = plan.maybe_erasing->op;
     erase_randomly(*plan.maybe_erasing, normalize, key, plan.height, plan.width, out);
@@ -374,6 +375,8 @@ DecodeStatus SampleRunner::outline(ConstByteSpan encoded, const ChoiceKey& key,
     return canvas.refuse(error.what());
   }
 }
+
+void SampleRunner::set_stores(Stores stores) { state_->stores = stores; }
 
 const std::string& SampleRunner::error() const { return state_->canvas.error(); }
 DecodePath SampleRunner::path() const { return state_->canvas.path(); }

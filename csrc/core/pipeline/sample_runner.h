@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "image/fused_normalize.h"
 #include "image/view.h"
 #include "jpeg/decode.h"
 #include "order/choices.h"
@@ -50,6 +51,8 @@ class SampleRunner {
   // holds anything.
   DecodeStatus outline(ConstByteSpan encoded, const ChoiceKey& key, SampleOutline* outline);
 
+  // How run() stores values from now on; at first kCached.
+  void set_stores(Stores stores);
   const std::string& error() const;
   // Behind a run() of encoded bytes: how they were decoded.
   DecodePath path() const;

@@ -85,6 +85,8 @@ class SampleSource {
 
   virtual std::int64_t num_samples() const = 0;
   virtual std::int64_t label(std::int64_t sample) const = 0;
+  // Soon label(sample) will be asked for: brings it nearer.
+  virtual void prefetch_label(std::int64_t sample) const { static_cast<void>(sample); }
   // The index of format.md section 5, "Choices about a sample".
   virtual std::int64_t choice_index(std::int64_t sample) const = 0;
   // Its place in the data set the user sees: source order. Sources that are joined count

@@ -67,6 +67,8 @@ void TransferStation::free_memory(const Zone& zone) noexcept {
 Zone TransferStation::take_or_make(const ZoneLayout& layout) {
   const std::size_t bytes = layout.total_bytes();
   Zone zone;
+  // Now, as later nothing may fail but what is caught.
+  auto sample_bytes = layout.keeps_bytes ? std::make_shared<BatchBytes>() : nullptr;
   std::vector<Zone> too_small;
   {
     const std::lock_guard lock(mutex_);
@@ -99,6 +101,11 @@ Zone TransferStation::take_or_make(const ZoneLayout& layout) {
       held_bytes_ -= bytes;
       throw;
     }
+  }
+  if (zone.bytes_ && layout.keeps_bytes) {
+    zone.bytes_->clear();
+  } else {
+    zone.bytes_ = std::move(sample_bytes);
   }
   zone.layout_ = layout;
   zone.write_guard();

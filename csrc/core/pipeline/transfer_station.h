@@ -6,6 +6,7 @@
 // (of several views: those of view 0, pad to 256, those of view 1, ...; boxes, where there are
 // any: four int64 of each sample of view 0, of view 1, ...),
 //
+// has, where bytes of any size are to lie beside these, a BatchBytes,
 // and is used again only when nobody holds it any more: tensors made of it keep it. The
 // station outlives its zones' holders (shared ownership), and keeps a few free zones.
 // Thread-safe. In a forked child a zone that is let go of is simply freed there: the
@@ -22,6 +23,7 @@
 #include "base/bytes.h"
 #include "base/pinned_memory.h"
 #include "base/process.h"
+#include "pipeline/batch_bytes.h"
 
 namespace dts {
 
@@ -33,6 +35,7 @@ struct ZoneLayout {
   std::int64_t image_bytes = 0;  // of one sample, all views together
   std::int64_t num_views = 1;
   std::int64_t num_boxes = 0;  // of one sample: 0, or one for each view
+  bool keeps_bytes = false;    // there is a BatchBytes
   // What the images may take, with the room between views.
   std::size_t images_bytes() const;
   std::size_t images_offset() const;
@@ -47,6 +50,8 @@ class Zone {
   // top, left, height, width of each sample.
   std::int64_t* boxes(std::int64_t view) const { return labels() + batch_size() * (2 + 4 * view); }
   std::byte* images() const;
+  // Empty when the zone was acquired; null: the layout asks for none.
+  BatchBytes* bytes() const { return bytes_.get(); }
   // From the labels to the end of the images.
   std::byte* memory() const { return memory_; }
   std::size_t memory_bytes() const { return layout_.images_offset() + layout_.images_bytes(); }
@@ -64,6 +69,7 @@ class Zone {
   ZoneLayout layout_;
   std::byte* memory_ = nullptr;
   std::size_t capacity_ = 0;
+  std::shared_ptr<BatchBytes> bytes_;
 };
 
 class TransferStation : public std::enable_shared_from_this<TransferStation> {
@@ -88,7 +94,8 @@ class TransferStation : public std::enable_shared_from_this<TransferStation> {
 
   int num_free() const;
   int num_held() const;
-  std::size_t held_bytes() const;  // of all zones, free ones too
+  // Of all zones, free ones too; without what is in a BatchBytes.
+  std::size_t held_bytes() const;
 
  private:
   TransferStation() = default;

@@ -31,7 +31,8 @@ std::string_view take_plan(std::string_view& text, bool* is_last) {
 
 bool has_same_source(const SamplePlan& one, const SamplePlan& other) {
   return one.source_channels == other.source_channels && one.max_pixels == other.max_pixels &&
-         one.pass_order == other.pass_order && one.reader == other.reader;
+         one.pass_order == other.pass_order && one.reader == other.reader &&
+         one.is_fast == other.is_fast;
 }
 
 }  // namespace

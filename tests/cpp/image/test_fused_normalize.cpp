@@ -3,10 +3,13 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "image/half.h"
 #include "image/pictures.h"
@@ -86,6 +89,39 @@ NormalizeParams random_params(Random& random) {
   return params;
 }
 
+// Where rows are whole lines of the cache, where they aren't, and where only the memory begins
+// badly.
+TEST_CASE("fused normalize: streamed values are the same, and nothing else is written") {
+  Random random(52);
+  const std::array<float, 3> mean = {0.5f, 0.4f, 0.3f}, deviation = {0.2f, 0.3f, 0.1f};
+  for (const SimdLevel level : testing::simd_levels()) {
+    for (int n = 0; n < 160; ++n) {
+      NormalizeParams params;
+      params.type = static_cast<PixelType>(n % 4);
+      params.format = static_cast<MemoryFormat>(n / 4 % 2);
+      params.channels = n / 8 % 4 == 0 ? 1 : 3;
+      if (params.type != PixelType::kUint8) {
+        params.mean.assign(mean.begin(), mean.begin() + params.channels);
+        params.std.assign(deviation.begin(), deviation.begin() + params.channels);
+      }
+      const std::int64_t width = n % 3 == 0 ? draw(random, 1, 90) : 32 * draw(random, 1, 33);
+      const Picture image = random_picture(random, draw(random, 1, 4), width, params.channels);
+      const bool flip = draw(random, 0, 1) == 1;
+      const FusedNormalize normalize(params, level);
+      const auto expected = run(normalize, image, flip);
+      std::vector<std::uint8_t> memory(expected.size() + 192, 0xA5);
+      void* start = memory.data() + 64;
+      std::size_t room = memory.size() - 64;
+      std::uint8_t* out = static_cast<std::uint8_t*>(std::align(64, expected.size(), start, room)) +
+                          (n % 5 == 0 ? draw(random, 1, 63) : 0);
+      auto whole = memory;
+      std::copy(expected.begin(), expected.end(), whole.begin() + (out - memory.data()));
+      normalize.run(image.view(), flip, out, Stores::kStreamed);
+      REQUIRE(memory == whole);
+    }
+  }
+}
+
 TEST_CASE("fused normalize: random cases equal torch's steps at every level") {
   Random random(51);
   for (int round = 0; round < 1500; ++round) {
@@ -95,6 +131,38 @@ TEST_CASE("fused normalize: random cases equal torch's steps at every level") {
         random_picture(random, draw(random, 1, 6), width, params.channels, 0, draw(random, 0, 5));
     const bool flip = draw(random, 0, 1) != 0;
     for (const SimdLevel level : testing::simd_levels()) check_image(params, level, image, flip);
+  }
+}
+
+// Whose values go past the caches, where the place of the output allows it.
+TEST_CASE("fused normalize: large images have the same values at every level") {
+  Random random(52);
+  NormalizeParams params;
+  params.mean = {0.485f, 0.456f, 0.406f};
+  params.std = {0.229f, 0.224f, 0.225f};
+  for (const PixelType type : {PixelType::kFloat32, PixelType::kFloat16, PixelType::kBfloat16}) {
+    for (const MemoryFormat format : {MemoryFormat::kChannelsFirst, MemoryFormat::kChannelsLast}) {
+      params.type = type;
+      params.format = format;
+      const std::int64_t width = draw(random, 0, 1) == 0 ? 320 : 301;
+      const Picture image = random_picture(random, 288, width, 3, 0, draw(random, 0, 3));
+      const std::size_t bytes = static_cast<std::size_t>(288 * width * 3) * pixel_bytes(type);
+      REQUIRE(bytes >= std::size_t{256} << 10);
+      for (const bool flip : {false, true}) {
+        const auto expected = run(FusedNormalize(params, SimdLevel::kGeneric), image, flip);
+        for (const SimdLevel level : testing::simd_levels()) {
+          for (const std::size_t offset : {std::size_t{0}, pixel_bytes(type)}) {
+            std::vector<std::uint8_t> memory(bytes + 192, 0xA5);
+            const auto past = reinterpret_cast<std::uintptr_t>(memory.data()) % 64;
+            std::uint8_t* const out = memory.data() + (64 - past) + offset;
+            FusedNormalize(params, level).run(image.view(), flip, out);
+            CHECK(std::memcmp(out, expected.data(), bytes) == 0);
+            CHECK(out[-1] == 0xA5);
+            CHECK(out[bytes] == 0xA5);
+          }
+        }
+      }
+    }
   }
 }
 
@@ -132,7 +200,7 @@ TEST_CASE("fused normalize: known values") {
 TEST_CASE("fused normalize: deviations beyond the formula") {
   Random random(52);
   const Picture image = random_picture(random, 3, 41, 3);
-  for (const float std : {1e-40f, 3e38f, -1e-39f, std::numeric_limits<float>::infinity()}) {
+  for (const float std : {1e-40f, 3e38f, -1e-39f}) {
     NormalizeParams params;
     params.mean = {0.3f};
     params.std = {std};
@@ -209,6 +277,14 @@ TEST_CASE("fused normalize: wrong parameters are errors that say so") {
       "normalize: std has 3 values, expected 1 or 1");
   testing::check_message<InvalidArgument>(make([](P& p) { p.mean = {0.5f}, p.std = {-0.0f}; }),
                                           "normalize: std holds 0, which would divide by zero");
+  for (const float bad : {std::numeric_limits<float>::infinity(), -std::nanf("")}) {
+    const std::string found = " holds " + std::to_string(bad) + ", expected finite values";
+    testing::check_message<InvalidArgument>(make([bad](P& p) { p.mean = {0.5f}, p.std = {bad}; }),
+                                            "normalize: std" + found);
+    testing::check_message<InvalidArgument>(
+        make([bad](P& p) { p.mean = {0.5f, bad, 0.5f}, p.std = {1.0f}; }),
+        "normalize: mean" + found);
+  }
   testing::check_message<InvalidArgument>(
       make([](P& p) { p.mean = {0.5f}, p.std = {1.0f}, p.type = PixelType::kUint8; }),
       "normalize: uint8 output can't be normalized; choose a float type");

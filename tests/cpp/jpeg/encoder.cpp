@@ -149,7 +149,7 @@ Bytes encode(const Kind& kind, int width, int height, unsigned seed) {
   return bytes;
 }
 
-Decoded decode_whole(const Bytes& data, bool as_gray) {
+Decoded decode_whole(const Bytes& data, bool as_gray, int halvings) {
   jpeg_decompress_struct codec;
   jpeg_error_mgr errors;
   codec.err = jpeg_std_error(&errors);
@@ -159,6 +159,8 @@ Decoded decode_whole(const Bytes& data, bool as_gray) {
   jpeg_read_header(&codec, TRUE);
   const bool is_cmyk = codec.num_components == 4;
   codec.out_color_space = is_cmyk ? JCS_CMYK : as_gray ? JCS_GRAYSCALE : JCS_RGB;
+  codec.scale_denom = codec.scale_num << halvings;
+  codec.do_fancy_upsampling = halvings == 0 ? TRUE : FALSE;
   jpeg_start_decompress(&codec);
   Decoded whole;
   whole.width = codec.output_width;

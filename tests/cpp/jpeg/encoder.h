@@ -49,7 +49,8 @@ struct Decoded {
   std::int64_t width = 0, height = 0, channels = 3;
 };
 
-Decoded decode_whole(const Bytes& data, bool as_gray = false);
+// At 1 / 2^halvings of its size, then with plain upsampling.
+Decoded decode_whole(const Bytes& data, bool as_gray = false, int halvings = 0);
 
 // Rows of `view` that differ from the box of `whole`; -1 for another shape.
 std::int64_t count_wrong(const ConstImageView& view, const Decoded& whole, const Box& box);

@@ -11,6 +11,7 @@
 #include "jpeg/decode.h"
 #include "jpeg/edit.h"
 #include "jpeg/encoder.h"
+#include "jpeg/image_box.h"
 #include "jpeg/probe.h"
 
 namespace dts::testing {
@@ -85,6 +86,14 @@ DecodeStatus check_any(JpegDecoder& decoder, const Bytes& data, std::uint64_t& s
                              static_cast<std::size_t>(box.width * 3));
   }
   CHECK((part == expected));
+  ConstImageView small;
+  const int halvings = 1 + static_cast<int>(next_random(state, 3));
+  const std::int64_t bottom = scaled_side(box.top + box.height, halvings);
+  const std::int64_t right = scaled_side(box.left + box.width, halvings);
+  box.top >>= halvings;
+  box.left >>= halvings;
+  CHECK(decoder.decode_scaled({box.top, box.left, bottom - box.top, right - box.left}, halvings,
+                              false, &small) == status);
   return status;
 }
 

@@ -87,6 +87,63 @@ TEST_CASE("coefficients: pictures of more data than is read at once, all coeffic
   }
 }
 
+TEST_CASE("coefficients: the first ones of each block, and verdicts as with all of them") {
+  EntropyDecoder decoder;
+  std::uint64_t state = 6;
+  for (Kind kind : baseline_kinds()) {
+    CAPTURE(kind.name);
+    kind.restart_interval = static_cast<int>(next_random(state, 5));
+    kind.quality = 60 + static_cast<int>(next_random(state, 41));
+    const Bytes data = encode(kind, 150, 120);
+    const auto expected = libjpeg_coefficients(data);
+    FrameHeader header;
+    REQUIRE(read_frame_header(data, &header));
+    for (const int num_kept : {1, 2, 5, 25, 63, 64}) {
+      CAPTURE(num_kept);
+      REQUIRE(decoder.open(data, header));
+      decoder.keep({num_kept, 64, num_kept});
+      const RowMemory memory(header.geometry, 4);
+      REQUIRE(decoder.read(2, 1, 5, memory.row()));
+      int wrong = 0;
+      for (std::size_t c = 0; c < expected.size(); ++c) {
+        const int kept = c == 1 ? 64 : num_kept;
+        const CoefficientPlane& plane = memory.row().planes[c];
+        for (int y = 0; y < plane.num_rows; ++y) {
+          for (std::int64_t x = 0; x < plane.num_columns; ++x) {
+            const std::int16_t* const block =
+                plane.blocks + (y * plane.num_columns + x) * kBlockCoefficients;
+            const std::int16_t* const whole = expected[c].block(2 * header.geometry.vertical[c] + y,
+                                                                header.geometry.horizontal[c] + x);
+            for (int k = 0; k < kept; ++k) {
+              const std::size_t place = kNaturalOrder[static_cast<std::size_t>(k)];
+              wrong += block[place] != whole[place];
+            }
+          }
+        }
+      }
+      CHECK(wrong == 0);
+    }
+  }
+  const Bytes data =
+      encode({.name = "", .sampling = {{2, 2}, {1, 1}, {1, 1}}, .quality = 95}, 83, 61);
+  int num_read = 0;
+  for (int round = 0; round < 400; ++round) {
+    const Bytes changed = mutate(data, state);
+    FrameHeader header;
+    if (!read_frame_header(changed, &header) || header.geometry.mcus_per_row() > 20) continue;
+    const RowMemory memory(header.geometry, header.geometry.mcus_per_row());
+    const auto can_read = [&](int num_kept) {
+      if (!decoder.open(changed, header)) return false;
+      decoder.keep({num_kept, num_kept, num_kept});
+      return decoder.read(1, 0, header.geometry.mcus_per_row(), memory.row());
+    };
+    const bool is_read = can_read(64);
+    num_read += is_read ? 1 : 0;
+    for (const int num_kept : {1, 5, 25}) REQUIRE(can_read(num_kept) == is_read);
+  }
+  CHECK(num_read > 50);
+}
+
 TEST_CASE("coefficients: rows in any order, and again") {
   EntropyDecoder decoder;
   for (const int interval : {0, 1, 5, 40}) {

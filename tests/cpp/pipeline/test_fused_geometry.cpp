@@ -92,9 +92,6 @@ TEST_CASE("crops behind a resize cut its window, flips before it stay before it"
   CHECK(geometry.window() == Box{14, 2, 10, 12});
   CHECK(geometry.flips_after().vertical);
   CHECK(geometry.box() == Box{10, 20, 50, 60});
-  // The leftmost column of what is resized is the rightmost of the box.
-  CHECK(geometry.in_source({0, 0, 5, 1}) == Box{10, 79, 5, 1});
-  CHECK(geometry.in_source({7, 3, 5, 4}) == Box{17, 73, 5, 4});
 }
 
 TEST_CASE("a resize to the same size is none") {

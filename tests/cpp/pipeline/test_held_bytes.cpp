@@ -74,7 +74,7 @@ std::shared_ptr<const dts::ViewPlans> crop_plan() {
 
 dts::LoaderOptions outline_options(int num_workers, int prefetch = 2) {
   dts::LoaderOptions options = options_of(num_workers, prefetch);
-  options.outlines = true;
+  options.form = dts::SampleForm::kOutlines;
   return options;
 }
 

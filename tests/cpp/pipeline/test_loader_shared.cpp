@@ -135,10 +135,11 @@ class FewZones : public dts::BatchMemory {
 
 TEST_CASE("where there is no memory to read ahead batches come one after the other") {
   auto set = std::make_shared<PixelSet>(40);
-  for (const bool outlines : {false, true}) {
+  for (const auto form :
+       {dts::SampleForm::kImages, dts::SampleForm::kOutlines, dts::SampleForm::kBytes}) {
     dts::LoaderOptions options = options_of(1, 4);
     options.batch_memory = std::make_shared<FewZones>(2);
-    options.outlines = outlines;
+    options.form = form;
     dts::Loader loader(set, flip_plan(), options);
     const auto stream = plain_stream(40, 40, 20, 8);
     loader.start(nullptr, 4, 0);

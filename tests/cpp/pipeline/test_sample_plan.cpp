@@ -58,6 +58,9 @@ TEST_CASE("every operation and every key of it is read") {
   const auto other =
       dts::parse_plan("source channels=3 max_pixels=0 pass_order=0 reader=1\n" + kOutput);
   CHECK((other.reader == dts::JpegReader::kLibjpeg));
+  CHECK(!other.is_fast);
+  CHECK(
+      dts::parse_plan("source channels=3 max_pixels=0 pass_order=0 decode=1\n" + kOutput).is_fast);
   REQUIRE(plan.steps.size() == 14);
   const auto& s = plan.steps;
   CHECK(s[0].kind == StepKind::kResizedCrop);

@@ -4,6 +4,7 @@
 #include "pipeline/sample_runner.h"
 
 #include "image/pictures.h"
+#include "jpeg/edit.h"
 #include "jpeg/encoder.h"
 #include "pipeline/counted_allocations.h"
 #include "support.h"
@@ -266,6 +267,41 @@ TEST_CASE("damaged files end in a status, whatever the bytes") {
     runner.run(data, {.index = static_cast<std::uint64_t>(round)}, out.data());
   }
   run(runner, whole, {});
+}
+
+TEST_CASE("fast plans: nothing is allocated once sizes repeat, damage ends in a status") {
+  std::string text = replaced(kStandard, "height=48 width=56", "height=24 width=28");
+  text = replaced(text, "output height=48 width=56", "output height=24 width=28");
+  SampleRunner runner(plan_of(replaced(text, "pass_order=2", "pass_order=2 decode=1")));
+  SampleRunner exact(plan_of(text));
+  const std::vector<Bytes> all = photos();
+  std::vector<float> out(3 * 24 * 28), expected(out.size());
+  const auto run_all = [&] {
+    for (std::uint64_t index = 0; index < 60; ++index) {
+      REQUIRE(runner.run(all[index % all.size()], {.seed = 5, .index = index}, out.data()) ==
+              DecodeStatus::kOk);
+    }
+  };
+  run_all();
+  const auto before = dts::testing::num_allocations();
+  run_all();
+  CHECK(dts::testing::num_allocations() == before);
+  int num_scaled = 0;
+  for (std::uint64_t index = 0; index < 60; ++index) {
+    const Bytes& data = all[index % all.size()];
+    REQUIRE(runner.run(data, {.seed = 5, .index = index}, out.data()) == DecodeStatus::kOk);
+    REQUIRE(exact.run(data, {.seed = 5, .index = index}, expected.data()) == DecodeStatus::kOk);
+    num_scaled += out != expected ? 1 : 0;
+  }
+  CHECK(num_scaled > 20);
+  CHECK(num_scaled < 60);  // small crops are not
+  std::uint64_t state = 6;
+  for (int round = 0; round < 600; ++round) {
+    const Bytes bad =
+        dts::testing::mutate(all[static_cast<std::size_t>(round) % all.size()], state);
+    runner.run(bad, {.seed = 5, .index = static_cast<std::uint64_t>(round)}, out.data());
+  }
+  run_all();
 }
 
 TEST_CASE("memory is given back on request") {
