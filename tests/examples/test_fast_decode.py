@@ -52,7 +52,7 @@ def test_differences(script: Any, folder: pathlib.Path) -> None:
 
 
 def test_training(script: Any, folder: pathlib.Path) -> None:
-    found = script.trained(str(folder), 16, 4, 2)
+    found = script.trained(str(folder), 16, 4, 1)
     assert set(found) == {"exact", "fast"}
     assert all(value >= 0.9 for values in found.values() for value in values)
     text = script.training_table({"exact": [0.5, 0.7], "fast": [0.6, 0.7]})

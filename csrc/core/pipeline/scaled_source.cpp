@@ -25,7 +25,8 @@ Range widened(const Range& range, std::int64_t side) {
 
 int possible_halvings(const FusedGeometry& geometry) {
   if (!geometry.has_resize()) return 0;
-  // They take the nearest pixels of the small picture, which lie up to half of one beside the place.
+  // They take the nearest pixels of the small picture, which lie up to half of one beside the
+  // place.
   if (geometry.filter() == Filter::kNearest || geometry.filter() == Filter::kBox) return 0;
   const Box& box = geometry.box();
   const ImageSize& to = geometry.resized();
